@@ -183,6 +183,40 @@ def test_batch_normalisation_becomes_a_part_of_the_convolution_before_it():
     assert bits(compiled(x)) == bits(net(x)) != first
 
 
+def test_additions_become_a_part_of_the_normalised_convolution_before_them():
+    x, body, shortcut = data(3, 4, 7, 6), normalised(), normalised()
+    other = data(3, 6, 7, 6, seed=1)
+    names = ["convolution", "batch_norm_inference"]
+    fused = ["convolution_batch_norm"]
+    for function, before, after in [
+        (lambda x, y: npx.relu(body(x) + y), [*names, "add", "relu"], fused),
+        (lambda x, y: y + body(x), [*names, "add"], fused),
+        # Both operands are products, and the later one takes the other, which comes first in the sum or last.
+        (lambda x, y: npx.relu(body(x) + shortcut(x)), [*names, *names, "add", "relu"], fused * 2),
+        (lambda x, y: npx.relu(npx.relu(body(x)) + shortcut(x)), [*names, "relu", *names, "add", "relu"], fused * 2),
+    ]:
+        found = with_and_without(function, x, other, off="fuse_epilogues")
+        assert [sorted(names) for names in found] == [sorted(before), after]
+
+
+def test_additions_stay_apart_where_they_must():
+    x, net, other = data(3, 4, 7, 6), normalised(), data(3, 6, 7, 6, seed=1)
+    fused = "convolution_batch_norm"
+
+    for function, after in [
+        (lambda x: npx.relu(net(x)) + x[:, :1], [fused, "add"]),  # another shape
+        (lambda x: npx.relu(net(x)) + np.exp(np.tile(x, (1, 2, 1, 1))[:, :6]), None),  # relu comes first
+        (lambda x: (y := net(x)) + y, [fused, "add"]),
+        (lambda x: net(x) + np.exp(other), [fused, "exp", "add"]),  # the addend is made later
+        (lambda x: net(x) + 1, [fused, "add"]),
+        (lambda x: np.stack([y := net(x), y + np.ones((3, 6, 7, 6))]), None),  # others read the result
+    ]:
+        compiled = mx.jit(function)
+        assert bits(compiled(x)) == bits(function(x))
+        found = operators(compiled)
+        assert found == after if after else "add" in found
+
+
 def test_batch_normalisation_stays_apart_where_it_must():
     x, net = data(3, 4, 7, 6), normalised()
     weight = net[0].weight.data()

@@ -212,8 +212,18 @@ def test_batch_normalisation_behind_it_has_the_bits_of_both(x, w, stride, dilate
     fused = _core.namespaces["op"]["convolution_batch_norm"]
     found = fused(x, w, bias, gamma, beta, mean, var, **keywords, eps=1e-3, relu=relu).asnumpy()
     assert found.tobytes() == both.tobytes()
+    addend = np.array(random(*y.shape), dtype="float32")
+    both = (npx.relu(y + addend) if relu else y + addend).asnumpy()
+    # Also of an addend that is not in C order.
+    for given in (addend, np.ascontiguousarray(addend.T).T):
+        found = fused(x, w, bias, gamma, beta, mean, var, given, **keywords, eps=1e-3, relu=relu).asnumpy()
+        assert found.tobytes() == both.tobytes()
     with pytest.raises(ValueError, match=r"convolution_batch_norm: `mean` has shape \(0,\), needs"):
         fused(x, w, bias, gamma, beta, mean[:0], var, **keywords)
+    with pytest.raises(
+        ValueError, match=r"convolution_batch_norm: `addend` has shape \(1,.*, the convolution's result"
+    ):
+        fused(x, w, bias, gamma, beta, mean, var, np.ones((1,) * (y.ndim + 1)), **keywords)
 
 
 def test_relu_behind_an_empty_convolution_bounds_the_bias():

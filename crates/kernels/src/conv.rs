@@ -329,7 +329,8 @@ unsafe fn forward_of<T: Blocked + GemmFloat>(
                 } else {
                     *bias.at(channel)
                 };
-                epilogue.apply(channel, y.at(i), 1);
+                epilogue.before_store(channel, y.at(i), 1);
+                epilogue.after_store(y, i, 1);
             }
         }
         return;
@@ -417,7 +418,7 @@ unsafe fn forward_of<T: Blocked + GemmFloat>(
                         });
                     }
                     for i in 0..rows {
-                        epilogue.apply(group * oc + o + i, c.add(i * c_stride), len);
+                        epilogue.before_store(group * oc + o + i, c.add(i * c_stride), len);
                     }
                     if !direct_out {
                         for image in 0..tile.images {
@@ -426,6 +427,11 @@ unsafe fn forward_of<T: Blocked + GemmFloat>(
                                 std::ptr::copy_nonoverlapping(c.add(i * len + image * sp), to, sp);
                             }
                         }
+                    }
+                    let in_image = if direct_out { len } else { sp };
+                    for image in 0..tile.images {
+                        let start = (first + image * g.out_channels) * sp + tile.start;
+                        epilogue.rows_after_store(y, start, rows, in_image, sp);
                     }
                 }
             },

@@ -1,5 +1,5 @@
-//! Fuses activations into matrix products and convolutions, and batch normalisation with given statistics into convolutions, which apply them while
-//! a tile of the result is in the cache.
+//! Fuses activations into matrix products and convolutions, and batch normalisation with given statistics and the addition after it into
+//! convolutions, which apply them while a tile of the result is in the cache.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,10 +16,13 @@ const FUSED: &[(&str, &str, &str)] = &[
     ("convolution", "relu", "convolution_relu"),
 ];
 
-/// A convolution with batch normalisation, and with relu if its last attribute is true.
+/// A convolution with batch normalisation, with an addition if it has the last operand, and with relu if its last attribute is true.
 const NORMALISED: &str = "convolution_batch_norm";
 
-/// Fuses products whose only reader is an activation or a batch normalisation. Returns the number of removed nodes.
+/// Position of its operand that is added.
+const ADDEND: usize = 7;
+
+/// Fuses products whose only reader is an activation, a batch normalisation or, after that, an addition. Returns the number of removed nodes.
 pub fn fuse_epilogues(graph: &mut Graph) -> usize {
     let before = graph.nodes.len();
     let mut must_be_stored: HashSet<BufferId> = graph.results().collect();
@@ -51,10 +54,10 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
             products.insert(y.buffer, at);
             continue;
         }
-        let Some(Operand::View(x)) = node.inputs.first() else {
-            continue;
-        };
-        let Some(&earlier) = products.get(&x.buffer) else {
+        // The latest product among the operands: the others are there when it runs.
+        let made = node.inputs.iter().filter_map(Operand::view);
+        let made = made.filter_map(|x| Some((*products.get(&x.buffer)?, x)));
+        let Some((earlier, x)) = made.max_by_key(|(at, _)| *at) else {
             continue;
         };
         let product = &graph.nodes[earlier];
@@ -65,8 +68,8 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
             continue;
         }
         let between = &graph.nodes[earlier..at];
+        let (output, buffer) = (y.clone(), x.buffer);
         if let Some(fused) = fused(product, node, between) {
-            let (output, buffer) = (y.clone(), x.buffer);
             products.remove(&buffer);
             if fused.op.name == NORMALISED {
                 products.insert(output.buffer, earlier);
@@ -86,7 +89,8 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
     before - graph.nodes.len()
 }
 
-/// The product with the node after it, if there is an operator for both. `between` are the nodes from the product to the other.
+/// The product with the node after it, which is its only reader, if there is an operator for both. `between` are the nodes from the product to the
+/// other.
 fn fused(product: &Node, node: &Node, between: &[Node]) -> Option<Node> {
     let (first, second) = (product.op.name, node.op.name);
     let mut both = product.clone();
@@ -98,6 +102,19 @@ fn fused(product: &Node, node: &Node, between: &[Node]) -> Option<Node> {
         return Some(both);
     }
     match (first, second) {
+        (NORMALISED, "add") if !is_true(product.attrs.values().last()) => {
+            let [Operand::View(a), Operand::View(b)] = &node.inputs[..] else {
+                return None;
+            };
+            let made = &product.outputs[0];
+            let addend = if a.buffer == made.buffer { b } else { a };
+            let fits = addend.dtype == made.dtype && addend.layout.shape() == made.layout.shape();
+            // The addend is there when the convolution runs.
+            if !fits || addend.buffer == made.buffer || is_made_in(between, addend) {
+                return None;
+            }
+            *both.inputs.get_mut(ADDEND)? = Operand::View(addend.clone());
+        }
         (NORMALISED, "relu") => {
             let mut values = product.attrs.values().to_vec();
             *values.last_mut()? = Value::Bool(true);
@@ -121,8 +138,7 @@ fn fused(product: &Node, node: &Node, between: &[Node]) -> Option<Node> {
                     Operand::Absent => {}
                     // The vectors are there when the convolution runs.
                     Operand::View(view) => {
-                        let is_later = |node: &Node| node.defines().any(|made| made == view.buffer);
-                        if view.dtype != product.outputs[0].dtype || between.iter().any(is_later) {
+                        if view.dtype != product.outputs[0].dtype || is_made_in(between, view) {
                             return None;
                         }
                     }
@@ -130,6 +146,7 @@ fn fused(product: &Node, node: &Node, between: &[Node]) -> Option<Node> {
                 }
                 both.inputs.push(vector.clone());
             }
+            both.inputs.push(Operand::Absent);
             for value in [node.attribute("eps")?.clone(), Value::Bool(false)] {
                 both.attrs.push(value);
             }
@@ -137,4 +154,14 @@ fn fused(product: &Node, node: &Node, between: &[Node]) -> Option<Node> {
         _ => return None,
     }
     Some(both)
+}
+
+fn is_true(value: Option<&Value>) -> bool {
+    matches!(value, Some(Value::Bool(true)))
+}
+
+/// Whether one of the nodes makes the array.
+fn is_made_in(nodes: &[Node], view: &View) -> bool {
+    let mut made = nodes.iter().flat_map(Node::defines);
+    made.any(|buffer| buffer == view.buffer)
 }

@@ -229,18 +229,24 @@ impl<T: Blocked> Product<'_, T> {
                                     *x += bias;
                                 }
                             }
-                            epilogue.apply(channel, out, len * lanes);
+                            epilogue.before_store(channel, out, len * lanes);
                         }
+                        let image_len = self.groups * self.m * self.result_len;
+                        let start = block * lanes * image_len
+                            + (group * self.m + row) * self.result_len
+                            + first;
                         copy(
                             &Serial,
                             [count, count_rows, len],
-                            y.at(((block * lanes * self.groups + group) * self.m + row)
-                                * self.result_len
-                                + first),
-                            [self.groups * self.m * self.result_len, self.result_len, 1],
+                            y.at(start),
+                            [image_len, self.result_len, 1],
                             out.cast_const(),
                             [1, len * lanes, lanes],
                         );
+                        for image in 0..count {
+                            let start = start + image * image_len;
+                            epilogue.rows_after_store(y, start, count_rows, len, self.result_len);
+                        }
                     }
                 }
             });

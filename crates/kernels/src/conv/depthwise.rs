@@ -111,8 +111,9 @@ pub(super) unsafe fn forward<T: Real>(
                             ow,
                         );
                     }
-                    let to = y.at((task * multiple + o) * oh * ow);
-                    epilogue.apply(channel, to, oh * ow);
+                    let start = (task * multiple + o) * oh * ow;
+                    epilogue.before_store(channel, y.at(start), oh * ow);
+                    epilogue.after_store(y, start, oh * ow);
                 }
             }
         });

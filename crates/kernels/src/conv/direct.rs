@@ -163,20 +163,23 @@ impl Direct {
                 };
                 // SAFETY: `out` holds `len` rows; the results of these channels and positions are this task's own.
                 unsafe {
-                    let norm = epilogue.from(channel);
-                    finish(out, len, lanes, bias, norm, channels, epilogue.relu);
+                    let norm = epilogue.norm_from(channel);
+                    let relu = epilogue.relu_before_store();
+                    finish(out, len, lanes, bias, norm, channels, relu);
                     let mut p = 0;
                     while p < len {
                         let (image, at) = ((first + p) / sp, (first + p) % sp);
                         let count = (sp - at).min(len - p);
+                        let start = (image * g.out_channels + channel) * sp + at;
                         copy(
                             &Serial,
                             [channels, count],
-                            y.at((image * g.out_channels + channel) * sp + at),
+                            y.at(start),
                             [sp, 1],
                             out.add(p * lanes).cast_const(),
                             [1, lanes],
                         );
+                        epilogue.rows_after_store(y, start, channels, count, sp);
                         p += count;
                     }
                 }

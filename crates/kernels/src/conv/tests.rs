@@ -379,7 +379,11 @@ fn check<T: Real>(tolerance: f64) {
                 for relu in [true, false] {
                     let to = with_packed.as_mut_ptr().cast();
                     let norm = (!relu).then_some([bytes(&b), bytes(&w), bytes(&x)]);
-                    let epilogue = Epilogue { norm, relu };
+                    let epilogue = Epilogue {
+                        norm,
+                        relu,
+                        addend: None,
+                    };
                     forward(threads, &g, bytes(&x), dense, bytes(&b), to, epilogue);
                     for (i, found) in with_packed.iter().enumerate() {
                         let mut want = [y[i]];
@@ -393,6 +397,20 @@ fn check<T: Real>(tolerance: f64) {
                             }
                         }
                         assert!(*found == want[0], "epilogue of {g:?}, relu: {relu}");
+                    }
+                    let addend: Vec<T> = y.iter().rev().copied().collect();
+                    let (before, to) = (with_packed.clone(), with_packed.as_mut_ptr().cast());
+                    let epilogue = Epilogue {
+                        addend: Some(bytes(&addend)),
+                        ..epilogue
+                    };
+                    forward(threads, &g, bytes(&x), dense, bytes(&b), to, epilogue);
+                    for (i, found) in with_packed.iter().enumerate() {
+                        let want = match relu {
+                            true => <T as Real>::from_f64((y[i] + addend[i]).to_f64().max(0.0)),
+                            false => before[i] + addend[i],
+                        };
+                        assert!(*found == want, "addend of {g:?}, relu: {relu}");
                     }
                 }
                 data_gradient(

@@ -7,7 +7,7 @@ mod normalised;
 mod transposed;
 
 use mxnet_kernels::conv::{self, Conv, Epilogue, Weights};
-use mxnet_tensor::Dims;
+use mxnet_tensor::{Dims, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
@@ -157,7 +157,7 @@ pub static CONVOLUTION: OpDef = OpDef {
         check_bias(context, 2, weight[0])?;
         case.output()
     },
-    cpu: Cpu::Kernel(|context| convolve(context, Epilogue::default())),
+    cpu: Cpu::Kernel(|context| convolve(context, None, Epilogue::default())),
     grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
     onnx: Onnx::Node {
         ty: "Conv",
@@ -187,7 +187,7 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
             relu: true,
             ..Epilogue::default()
         };
-        convolve(context, epilogue)
+        convolve(context, None, epilogue)
     }),
     grad: Grad::Rule(
         Keep {
@@ -204,8 +204,8 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     ..CONV
 };
 
-/// Vectors of the epilogue are dense, of the dtype in which the result is computed, with an element for each filter.
-fn convolve(context: &KernelContext, epilogue: Epilogue) -> Result<()> {
+/// Vectors of the epilogue are dense, of the dtype in which the result is computed, with an element for each filter. `addend` is its addend.
+fn convolve(context: &KernelContext, addend: Option<&Tensor>, epilogue: Epilogue) -> Result<()> {
     let case = Case::of(
         &context.args,
         context.input(0).shape(),
@@ -249,8 +249,14 @@ fn convolve(context: &KernelContext, epilogue: Epilogue) -> Result<()> {
         (None, w) => Weights::Dense(operand::pointer(w.as_ref())),
     };
     let bias = operand::dense_or_none(context.opt(2), dtype, context.threads)?;
+    let addend = addend.map(|x| operand::dense(&case.first(x)?, dtype, context.threads));
+    let addend = addend.transpose()?;
+    let epilogue = Epilogue {
+        addend: addend.as_ref().map(|x| x.data_ptr().cast_const()),
+        ..epilogue
+    };
     let out = Staged::new(&case.first(y)?, dtype)?;
-    // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; packed weights are in its form; those of the
+    // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; packed weights are in its form; the vectors of the
     // epilogue are the caller's promise. 2. the result overlaps none of them.
     unsafe {
         conv::forward(

@@ -1,4 +1,4 @@
-//! Convolution fused with the batch normalisation after it, of predictions.
+//! Convolution fused with the batch normalisation after it, of predictions, and with the addition after that.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::conv::Epilogue;
@@ -16,7 +16,8 @@ use crate::nn::operand;
 use crate::opdef::{Cpu, Grad, OpDef, Probe};
 use crate::workspace;
 
-/// Convolution fused with a batch normalisation that has given statistics, and with ReLU after it. A graph pass replaces the operators by it.
+/// Convolution fused with a batch normalisation that has given statistics, with an addition after it and with ReLU after that. A graph pass replaces
+/// the operators by it.
 pub static CONVOLUTION_BATCH_NORM: OpDef = OpDef {
     name: "convolution_batch_norm",
     params: conv_params![
@@ -26,11 +27,13 @@ pub static CONVOLUTION_BATCH_NORM: OpDef = OpDef {
         Param::optional_array("gamma"),
         Param::array("beta"),
         Param::array("mean"),
-        Param::array("var");;
+        Param::array("var"),
+        Param::optional_array("addend");;
         Param::float("eps", 1e-3),
         Param::bool("relu", false)
     ],
-    doc: "Batch normalisation of `convolution(data, weight, bias)` with these statistics, and relu after it if that is true: bit for bit the result of the operators.",
+    doc: "Batch normalisation of `convolution(data, weight, bias)` with these statistics, plus `addend`, which has the result's shape, and relu after it \
+          if that is true: bit for bit the result of the operators.",
     infer: |context| {
         let outputs = (CONVOLUTION.infer)(context)?;
         let filters = context.shape(1)[0];
@@ -42,6 +45,14 @@ pub static CONVOLUTION_BATCH_NORM: OpDef = OpDef {
                     Tuple(vector.shape())
                 )));
             }
+        }
+        let result = outputs[0].shape.as_slice();
+        if let Some(addend) = context.opt(7).filter(|x| x.shape() != result) {
+            return Err(context.shape_error(format!(
+                "`addend` has shape {}, the convolution's result has shape {}",
+                Tuple(addend.shape()),
+                Tuple(result)
+            )));
         }
         Ok(outputs)
     },
@@ -64,14 +75,15 @@ pub static CONVOLUTION_BATCH_NORM: OpDef = OpDef {
         }
         let epilogue = Epilogue {
             norm: Some([at(&mean), factor.data_ptr(), at(&beta)]),
+            addend: None,
             relu: context.bool("relu"),
         };
-        convolve(context, epilogue)
+        convolve(context, context.opt(7), epilogue)
     }),
     grad: Grad::Stop("a graph has its gradient before the pass that makes this operator"),
     cost: CONVOLUTION.cost,
     probe: Probe::calls(&[
-        "f((2, 4, 6, 5)), f((6, 2, 3, 2)), f((6,)), f((6,)), f((6,)), f((6,)), np.ones((6,)), (3, 2), (2, 1), (1, 2), (1, 1), 6, 2",
+        "f((2, 4, 6, 5)), f((6, 2, 3, 2)), f((6,)), f((6,)), f((6,)), f((6,)), np.ones((6,)), f((2, 6, 3, 5)), (3, 2), (2, 1), (1, 2), (1, 1), 6, 2",
     ])
     .ulp(64),
     ..CONV
