@@ -27,6 +27,7 @@ pub mod update;
 
 mod lanes;
 mod panels;
+mod prefetch;
 mod real;
 #[cfg(test)]
 mod scoped;

@@ -5,7 +5,7 @@
 
 use crate::isa::{Isa, isa};
 use crate::real::{Real, normalised, per_isa};
-use crate::scratch;
+use crate::{prefetch, scratch};
 
 /// Steps of a panel that are used for all positions of a task before the next ones: with 32 f32 lanes, as much as a first-level cache holds.
 pub(crate) const SLAB: usize = 256;
@@ -124,9 +124,7 @@ macro_rules! micro {
                     }
                     for step in 0..steps {
                         for half in [b, b.wrapping_add($width)] {
-                            _mm_prefetch::<_MM_HINT_T0>(
-                                half.wrapping_byte_add(PREFETCH_BYTES).cast(),
-                            );
+                            prefetch::line(half.wrapping_byte_add(PREFETCH_BYTES));
                         }
                         let (low, high) = ($load(b), $load(b.wrapping_add($width)));
                         for r in 0..R {

@@ -4,7 +4,7 @@ use super::pattern::{Fault, OutOfRange, Pattern};
 use super::value::{Operand, Value, output, per_isa_value, with_value};
 use super::vector::vector_rows;
 use crate::real::Shared;
-use crate::{Elem, Threads};
+use crate::{Elem, Threads, prefetch};
 
 /// Partition of the rows of features: `heads` parts of `width` elements. A stored element has one value per head.
 #[derive(Clone, Copy, Debug)]
@@ -132,20 +132,13 @@ fn matrix_body<T: Value>(
 /// Prefetches a row, because the rows of a sparse product may be anywhere in memory.
 #[inline(always)]
 fn ahead<T>(pattern: &Pattern, k: usize, x: &[T], len: usize, first: usize) {
-    #[cfg(target_arch = "x86_64")]
     if let Some(&j) = pattern.indices.get(k + AHEAD) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let at = x
             .as_ptr()
             .wrapping_add((j as usize).wrapping_mul(len) + first);
-        // SAFETY: a prefetch is a hint; it does not fault for any address.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(at.cast());
-            _mm_prefetch::<_MM_HINT_T0>(at.wrapping_byte_add(64).cast());
-        }
+        prefetch::line(at);
+        prefetch::line(at.wrapping_byte_add(64));
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (pattern, k, x, len, first, AHEAD);
 }
 
 /// Sampled product: `out[k, h] = sum of x[i, h] * y[indices[k], h]` for the stored elements k of each row i.

@@ -4,11 +4,15 @@ use std::ops::Range;
 
 use super::pattern::{OutOfRange, Pattern};
 use super::value::Value;
+use crate::prefetch;
 
 /// Partial sums of a row: element k of a row is added to sum `k % LANES`, on every instruction set.
 const LANES: usize = 16;
 /// Stored elements per block; their products fit in the first-level cache. A multiple of `LANES`, so that parts of a long row begin with lane 0.
 const BLOCK: usize = 4096;
+
+/// Elements whose indices and values are prefetched at once.
+const PREFETCHED: usize = 64;
 
 /// Rows whose offsets are copied at once.
 const BLOCK_ROWS: usize = 512;
@@ -149,15 +153,20 @@ fn multiply<T: Value>(
     let Some(last) = x.len().checked_sub(1) else {
         return found.are_in_range(indices);
     };
-    let n = out.len();
-    let (data, indices) = (&data[..n], &indices[..n]);
-    // As unsigned numbers negative indices are large. No branch for each element: the loop is vectorised.
+    // As unsigned numbers negative indices are large. No branch for each element: the inner loop is vectorised.
     let mut largest = 0;
-    for k in 0..n {
-        let j = indices[k] as u64;
-        largest = j.max(largest);
-        // SAFETY: at most the last element's position.
-        out[k] = data[k].times(unsafe { *x.get_unchecked(j.min(last as u64) as usize) });
+    let parts = data.chunks(PREFETCHED).zip(indices.chunks(PREFETCHED));
+    for ((data, indices), out) in parts.zip(out.chunks_mut(PREFETCHED)) {
+        prefetch::stream(data);
+        prefetch::stream(indices);
+        let n = out.len();
+        let (data, indices) = (&data[..n], &indices[..n]);
+        for k in 0..n {
+            let j = indices[k] as u64;
+            largest = j.max(largest);
+            // SAFETY: at most the last element's position.
+            out[k] = data[k].times(unsafe { *x.get_unchecked(j.min(last as u64) as usize) });
+        }
     }
     largest <= last as u64 || found.check(largest as i64).is_some()
 }
@@ -214,11 +223,16 @@ pub(super) mod avx512 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,bmi2")]
     fn lanes_f32(row: &[f32]) -> __m512 {
-        let mut sums = _mm512_setzero_ps();
-        for part in row.chunks(16) {
+        let load = |part: &[f32]| {
             let mask = _bzhi_u32(0xffff, part.len() as u32) as u16;
             // SAFETY: the mask has a bit for each element of the part.
-            sums = _mm512_add_ps(sums, unsafe { _mm512_maskz_loadu_ps(mask, part.as_ptr()) });
+            unsafe { _mm512_maskz_loadu_ps(mask, part.as_ptr()) }
+        };
+        // Most rows are short: their sums take no branch.
+        let (first, rest) = row.split_at(row.len().min(16));
+        let mut sums = _mm512_add_ps(_mm512_setzero_ps(), load(first));
+        for part in rest.chunks(16) {
+            sums = _mm512_add_ps(sums, load(part));
         }
         sums
     }
