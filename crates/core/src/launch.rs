@@ -198,8 +198,8 @@ pub fn caught<R>(name: &'static str, run: impl FnOnce() -> Result<R>) -> Result<
 fn stream_for(op: &OpDef, device: Device) -> Result<Option<Arc<dyn Stream>>> {
     let backend = backend_of(device)?;
     Ok(match op.cpu {
-        Cpu::AnyDevice(_) => backend.copy_stream(device.id()),
-        _ => backend.stream(device.id()),
+        Cpu::AnyDevice(_) => backend.copy_stream(device.id())?,
+        _ => backend.stream(device.id())?,
     })
 }
 

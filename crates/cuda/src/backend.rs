@@ -141,13 +141,12 @@ impl Backend for Cuda {
         }
     }
 
-    fn stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
-        // Without a stream, the kernel that needs it reports the error.
-        Some(stream::for_kernels(id).ok()?)
+    fn stream(&self, id: u32) -> std::result::Result<Option<Arc<dyn Stream>>, TensorError> {
+        Ok(Some(stream::for_kernels(id)?))
     }
 
-    fn copy_stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
-        Some(stream::for_copies(id).ok()?)
+    fn copy_stream(&self, id: u32) -> std::result::Result<Option<Arc<dyn Stream>>, TensorError> {
+        Ok(Some(stream::for_copies(id)?))
     }
 
     fn wait_all(&self) -> std::result::Result<(), Failure> {

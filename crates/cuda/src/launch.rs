@@ -86,15 +86,13 @@ pub(crate) fn fault(
 /// The stream of a call.
 ///
 /// # Errors
-/// [`Error::Device`] if the device cannot be used.
+/// [`Error::Internal`] if there is none.
 pub(crate) fn queue_of<'a>(context: &KernelContext<'a>) -> Result<&'a Queue> {
     let stream = context
         .stream
         .and_then(|stream| stream.as_any().downcast_ref());
-    stream.ok_or_else(|| match Context::enter(context.device.id()) {
-        Err(error) => error.into(),
-        Ok(_) => Error::internal(context.op.name, "launched without a stream of its device"),
-    })
+    stream
+        .ok_or_else(|| Error::internal(context.op.name, "launched without a stream of its device"))
 }
 
 /// A function of a kernel source, loaded on a device.

@@ -42,6 +42,11 @@
 #define MX_MODULE_DECLINED 100
 
 /*
+ The work before an event of a stream has not ended yet. Since version 3.
+ */
+#define MX_MODULE_PENDING 101
+
+/*
  Largest number of axes of an array.
  */
 #define MX_MODULE_MAX_NDIM 16
@@ -317,10 +322,15 @@ typedef struct {
    */
   size_t message_capacity;
   /*
-   On a GPU the stream, a `CUstream`, on which the kernel enqueues its work without waiting for it; its context is current. Otherwise null.
-   Since version 3.
+   The stream on which the kernel enqueues its work without waiting for it: on a GPU a `CUstream`, whose context is current; on a device of a module
+   that has streams, what its `make_stream` gave. Otherwise null. This structure is gone when the kernel returns, the arrays live until the work is
+   done. Since version 3.
    */
   void *stream;
+  /*
+   Bit `i` says that operand `i` is a number: its element is in main memory and gone when the kernel returns. Always 0 on the CPU. Since version 3.
+   */
+  uint64_t numbers;
 } mx_kernel_call;
 
 /*
@@ -426,7 +436,13 @@ typedef struct {
 } mx_kernel_entry;
 
 /*
- A kind of device: its memory and copies. All work must be done when a call returns.
+ A kind of device: its memory, copies, and streams if it has them. The functions may be called on any thread, and on several threads at once; a
+ stream is used by one thread at a time.
+
+ Without streams the work of kernels and copies must be done when a call returns. With streams it is enqueued: the engine gives kernels a stream,
+ records an event after each operation, and makes streams wait for events of others where arrays are used by both. Either all functions from
+ `make_stream` on are there, or none. Work in a stream must not need the program, for instance the lock of Python's interpreter: a thread that has
+ it may wait for the work.
  */
 typedef struct {
   /*
@@ -446,25 +462,65 @@ typedef struct {
    */
   void *(*allocate)(void *state, uint32_t id, size_t len_bytes);
   /*
-   Frees a block.
+   Frees a block. No work that uses it is pending.
    */
   void (*free)(void *state, uint32_t id, void *block, size_t len_bytes);
   /*
-   Copies from main memory to the device.
+   Copies from main memory to the device. No work that uses the bytes is pending, and the copy is done when this returns.
    */
   int32_t (*upload)(void *state, uint32_t id, void *to, const void *from, size_t len_bytes);
   /*
-   Copies from the device to main memory.
+   Copies from the device to main memory, likewise.
    */
   int32_t (*download)(void *state, uint32_t id, void *to, const void *from, size_t len_bytes);
   /*
-   Copies between two blocks of the device.
+   Copies between two blocks of the device, likewise.
    */
   int32_t (*copy)(void *state, uint32_t id, void *to, const void *from, size_t len_bytes);
   /*
    Passed to the functions.
    */
   void *state;
+  /*
+   Makes a stream on device `id`: a queue of work that runs in order. It lives until the process ends, and serves another thread when the first
+   one has ended. Returns null on failure. This and what follows since version 3.
+   */
+  void *(*make_stream)(void *state, uint32_t id);
+  /*
+   Enqueues a copy from main memory to the device. The bytes live, and nobody writes them, until the copy is done.
+   */
+  int32_t (*enqueue_upload)(void *state, void *stream, void *to, const void *from, size_t len_bytes);
+  /*
+   Enqueues a copy from the device to main memory, likewise.
+   */
+  int32_t (*enqueue_download)(void *state, void *stream, void *to, const void *from, size_t len_bytes);
+  /*
+   Enqueues a copy between two blocks of the device, likewise.
+   */
+  int32_t (*enqueue_copy)(void *state, void *stream, void *to, const void *from, size_t len_bytes);
+  /*
+   Makes an event after all work that is in the stream now. Returns null on failure.
+   */
+  void *(*record_event)(void *state, void *stream);
+  /*
+   Makes work that is enqueued later wait for an event of another stream, which may be on another device of the kind. This returns at once.
+   */
+  int32_t (*stream_wait)(void *state, void *stream, void *event);
+  /*
+   Whether the work before an event has ended, successfully or not: `MX_MODULE_OK` or, at once, `MX_MODULE_PENDING`. Another status is an error: the
+   engine takes the work as ended, and as failed.
+   */
+  int32_t (*query_event)(void *state, void *event);
+  /*
+   Blocks until the work before an event has ended. `MX_MODULE_OK` if all work between the event before it in its stream and this one has succeeded,
+   otherwise the status of the first that failed, with a message. Work of other operations goes on; if it uses results of what failed, the engine
+   discards its results. It may be called several times, also at once.
+   */
+  int32_t (*wait_event)(void *state, void *event, char *message, size_t message_capacity);
+  /*
+   Frees an event; its work may be pending still, and streams may still have to wait for it.
+   */
+  void (*free_event)(void *state, void *event);
 } mx_device;
 
 /*

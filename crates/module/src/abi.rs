@@ -19,6 +19,8 @@ pub const MX_MODULE_VALUE: i32 = 5;
 pub const MX_MODULE_FAILED: i32 = 17;
 /// A kernel of an existing operator declines this call; the next kernel gets it. A partitioner leaves a node, or a part, to the engine.
 pub const MX_MODULE_DECLINED: i32 = 100;
+/// The work before an event of a stream has not ended yet. Since version 3.
+pub const MX_MODULE_PENDING: i32 = 101;
 
 /// Largest number of axes of an array.
 pub const MX_MODULE_MAX_NDIM: usize = 16;
@@ -158,9 +160,12 @@ pub struct mx_kernel_call {
     pub message: *mut c_char,
     /// Size of the buffer in bytes, including the terminating zero.
     pub message_capacity: usize,
-    /// On a GPU the stream, a `CUstream`, on which the kernel enqueues its work without waiting for it; its context is current. Otherwise null.
-    /// Since version 3.
+    /// The stream on which the kernel enqueues its work without waiting for it: on a GPU a `CUstream`, whose context is current; on a device of a module
+    /// that has streams, what its `make_stream` gave. Otherwise null. This structure is gone when the kernel returns, the arrays live until the work is
+    /// done. Since version 3.
     pub stream: *mut c_void,
+    /// Bit `i` says that operand `i` is a number: its element is in main memory and gone when the kernel returns. Always 0 on the CPU. Since version 3.
+    pub numbers: u64,
 }
 
 /// A shape rule. It must depend on shapes, data types and attributes only.
@@ -233,7 +238,13 @@ pub struct mx_kernel_entry {
     pub state: *mut c_void,
 }
 
-/// A kind of device: its memory and copies. All work must be done when a call returns.
+/// A kind of device: its memory, copies, and streams if it has them. The functions may be called on any thread, and on several threads at once; a
+/// stream is used by one thread at a time.
+///
+/// Without streams the work of kernels and copies must be done when a call returns. With streams it is enqueued: the engine gives kernels a stream,
+/// records an event after each operation, and makes streams wait for events of others where arrays are used by both. Either all functions from
+/// `make_stream` on are there, or none. Work in a stream must not need the program, for instance the lock of Python's interpreter: a thread that has
+/// it may wait for the work.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mx_device {
@@ -246,11 +257,11 @@ pub struct mx_device {
     /// Allocates `len_bytes` bytes, aligned to 64, on device `id`. Returns null on failure.
     pub allocate:
         Option<unsafe extern "C" fn(state: *mut c_void, id: u32, len_bytes: usize) -> *mut c_void>,
-    /// Frees a block.
+    /// Frees a block. No work that uses it is pending.
     pub free: Option<
         unsafe extern "C" fn(state: *mut c_void, id: u32, block: *mut c_void, len_bytes: usize),
     >,
-    /// Copies from main memory to the device.
+    /// Copies from main memory to the device. No work that uses the bytes is pending, and the copy is done when this returns.
     pub upload: Option<
         unsafe extern "C" fn(
             state: *mut c_void,
@@ -260,7 +271,7 @@ pub struct mx_device {
             len_bytes: usize,
         ) -> i32,
     >,
-    /// Copies from the device to main memory.
+    /// Copies from the device to main memory, likewise.
     pub download: Option<
         unsafe extern "C" fn(
             state: *mut c_void,
@@ -270,7 +281,7 @@ pub struct mx_device {
             len_bytes: usize,
         ) -> i32,
     >,
-    /// Copies between two blocks of the device.
+    /// Copies between two blocks of the device, likewise.
     pub copy: Option<
         unsafe extern "C" fn(
             state: *mut c_void,
@@ -282,6 +293,62 @@ pub struct mx_device {
     >,
     /// Passed to the functions.
     pub state: *mut c_void,
+    /// Makes a stream on device `id`: a queue of work that runs in order. It lives until the process ends, and serves another thread when the first
+    /// one has ended. Returns null on failure. This and what follows since version 3.
+    pub make_stream: Option<unsafe extern "C" fn(state: *mut c_void, id: u32) -> *mut c_void>,
+    /// Enqueues a copy from main memory to the device. The bytes live, and nobody writes them, until the copy is done.
+    pub enqueue_upload: Option<
+        unsafe extern "C" fn(
+            state: *mut c_void,
+            stream: *mut c_void,
+            to: *mut c_void,
+            from: *const c_void,
+            len_bytes: usize,
+        ) -> i32,
+    >,
+    /// Enqueues a copy from the device to main memory, likewise.
+    pub enqueue_download: Option<
+        unsafe extern "C" fn(
+            state: *mut c_void,
+            stream: *mut c_void,
+            to: *mut c_void,
+            from: *const c_void,
+            len_bytes: usize,
+        ) -> i32,
+    >,
+    /// Enqueues a copy between two blocks of the device, likewise.
+    pub enqueue_copy: Option<
+        unsafe extern "C" fn(
+            state: *mut c_void,
+            stream: *mut c_void,
+            to: *mut c_void,
+            from: *const c_void,
+            len_bytes: usize,
+        ) -> i32,
+    >,
+    /// Makes an event after all work that is in the stream now. Returns null on failure.
+    pub record_event:
+        Option<unsafe extern "C" fn(state: *mut c_void, stream: *mut c_void) -> *mut c_void>,
+    /// Makes work that is enqueued later wait for an event of another stream, which may be on another device of the kind. This returns at once.
+    pub stream_wait: Option<
+        unsafe extern "C" fn(state: *mut c_void, stream: *mut c_void, event: *mut c_void) -> i32,
+    >,
+    /// Whether the work before an event has ended, successfully or not: `MX_MODULE_OK` or, at once, `MX_MODULE_PENDING`. Another status is an error: the
+    /// engine takes the work as ended, and as failed.
+    pub query_event: Option<unsafe extern "C" fn(state: *mut c_void, event: *mut c_void) -> i32>,
+    /// Blocks until the work before an event has ended. `MX_MODULE_OK` if all work between the event before it in its stream and this one has succeeded,
+    /// otherwise the status of the first that failed, with a message. Work of other operations goes on; if it uses results of what failed, the engine
+    /// discards its results. It may be called several times, also at once.
+    pub wait_event: Option<
+        unsafe extern "C" fn(
+            state: *mut c_void,
+            event: *mut c_void,
+            message: *mut c_char,
+            message_capacity: usize,
+        ) -> i32,
+    >,
+    /// Frees an event; its work may be pending still, and streams may still have to wait for it.
+    pub free_event: Option<unsafe extern "C" fn(state: *mut c_void, event: *mut c_void)>,
 }
 
 /// A node of a graph: a number from 0, or -1 for none. It stays the same while a pass runs.

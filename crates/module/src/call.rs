@@ -5,7 +5,6 @@ use std::ptr;
 
 use mxnet_core::serialised::value_to_json;
 use mxnet_core::{Args, Error, KernelContext, Result, Value};
-use mxnet_engine::Stream;
 use mxnet_tensor::{Scalar, Tensor};
 use smallvec::SmallVec;
 
@@ -14,6 +13,7 @@ use crate::abi::{
     MX_MODULE_VALUE, MX_PARAMETER_BOOL, MX_PARAMETER_INT, MX_PARAMETER_JSON, MX_PARAMETER_NONE,
     MX_PARAMETER_REAL, MX_PARAMETER_TEXT, mx_attribute, mx_kernel, mx_kernel_call, mx_tensor,
 };
+use crate::stream::Queue;
 use crate::text::{self, MESSAGE_BYTES};
 
 /// A pointer that a module gave and gets back. The engine does not use it.
@@ -148,10 +148,15 @@ pub fn run_kernel(
         state: state.0,
         message: written.as_mut_ptr(),
         message_capacity: MESSAGE_BYTES,
-        stream: context
-            .stream
-            .map_or(ptr::null_mut(), Stream::native_handle),
+        stream: (context.stream).map_or(ptr::null_mut(), |stream| stream.native_handle()),
+        numbers: context.numbers,
     };
+    if let Some(queue) = context
+        .stream
+        .and_then(|stream| stream.as_any().downcast_ref::<Queue>())
+    {
+        queue.set_operator(context.op);
+    }
     // SAFETY: the module promises a function of this type; everything in `call` lives until it returns.
     match unsafe { kernel(&raw const call) } {
         MX_MODULE_OK => Ok(true),

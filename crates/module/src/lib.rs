@@ -18,6 +18,7 @@ mod operator;
 mod partitioner;
 mod pass;
 mod session;
+mod stream;
 mod text;
 
 pub use blas::{BlasLibrary, add_folders, blas_libraries};

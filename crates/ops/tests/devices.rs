@@ -76,8 +76,8 @@ impl Backend for Simulated {
         Ok(())
     }
 
-    fn stream(&self, _id: u32) -> Option<Arc<dyn Stream>> {
-        None
+    fn stream(&self, _id: u32) -> std::result::Result<Option<Arc<dyn Stream>>, TensorError> {
+        Ok(None)
     }
 
     fn memory(&self, _id: u32) -> MemoryInfo {

@@ -95,8 +95,8 @@ impl Backend for Simulated {
         Ok(())
     }
 
-    fn stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
-        Some(stream::of_thread(id))
+    fn stream(&self, id: u32) -> std::result::Result<Option<Arc<dyn Stream>>, TensorError> {
+        Ok(Some(stream::of_thread(id)))
     }
 
     fn memory(&self, _id: u32) -> MemoryInfo {

@@ -109,10 +109,18 @@ pub trait Backend: Send + Sync + 'static {
     ) -> Result<(), TensorError>;
 
     /// The calling thread's stream on device `id`; `None` for devices whose work is always done when a call returns.
-    fn stream(&self, id: u32) -> Option<Arc<dyn Stream>>;
+    ///
+    /// # Errors
+    ///
+    /// `Device` if a stream cannot be made.
+    fn stream(&self, id: u32) -> Result<Option<Arc<dyn Stream>>, TensorError>;
 
     /// The calling thread's stream for copies from and to device `id`. If it differs from [`Backend::stream`], copies overlap with kernels.
-    fn copy_stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
+    ///
+    /// # Errors
+    ///
+    /// As [`Backend::stream`].
+    fn copy_stream(&self, id: u32) -> Result<Option<Arc<dyn Stream>>, TensorError> {
         self.stream(id)
     }
 
@@ -195,8 +203,8 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn stream(&self, _id: u32) -> Option<Arc<dyn Stream>> {
-        None
+    fn stream(&self, _id: u32) -> Result<Option<Arc<dyn Stream>>, TensorError> {
+        Ok(None)
     }
 
     fn memory(&self, _id: u32) -> MemoryInfo {

@@ -164,8 +164,8 @@ impl Backend for Counting {
         .into())
     }
 
-    fn stream(&self, _id: u32) -> Option<Arc<dyn Stream>> {
-        None
+    fn stream(&self, _id: u32) -> Result<Option<Arc<dyn Stream>>, TensorError> {
+        Ok(None)
     }
 
     fn memory(&self, _id: u32) -> MemoryInfo {
