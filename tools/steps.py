@@ -180,7 +180,7 @@ def rust_tests() -> list[Step]:
     # The packages of one command share the features of their dependencies. proptest, which only this crate uses, asks
     # for one that the extension has not: together with it, all crates would be built again.
     alone = ["mxnet-tensor"]
-    others = [f"mxnet-{crate}" for crate in ("engine", "kernels", "core", "ops", "graph", "module", "c")]
+    others = [f"mxnet-{crate}" for crate in ("engine", "kernels", "core", "ops", "graph", "module", "cuda", "c")]
     # The extension has no Rust tests. It is named because of the features of its dependencies.
     others += ["mxnet", "rust-serve", "mxnet-python"]
     environment = build_environment()
