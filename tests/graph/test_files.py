@@ -390,7 +390,7 @@ def test_wrong_arguments_are_named(tmp_path):
     loaded = mx.graph.load(files[0])
     with pytest.raises(ValueError, match="takes 1 arrays, found 2"):
         loaded(x, x)
-    with pytest.raises(ValueError, match=r"argument 0 must have shape \(3, 3, 8, 8\), found \(3, 8, 8\)"):
+    with pytest.raises(ValueError, match=r"argument 0 must have shape \(any, 3, 8, 8\), found \(3, 8, 8\)"):
         loaded(x[0])
     with pytest.raises(TypeError, match="argument 0 must be float32, found float64"):
         loaded(x.astype("float64"))

@@ -45,7 +45,7 @@ def test_exported_networks_run_without_python(tmp_path):
     mx.npx.save(str(tmp_path / "in.safetensors"), {"0": x[:2, :, 1:]})
     done = predict(*files)
     assert done.returncode == 1
-    assert "argument 0 must have shape (2, 1, 12, 12), found (2, 1, 11, 12)" in done.stderr
+    assert "argument 0 must have shape (any, 1, 12, 12), found (2, 1, 11, 12)" in done.stderr
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ MALFORMED = {
     b'{"inputs": 3}': "`inputs` must be a list",
     b'{"inputs": []}': "takes 1 inputs, found 0",
     b'{"inputs": [[1]], "output": 1}': "unknown field `output`",
-    b'{"inputs": [[1.0]]}': r"argument 0 must have shape \(1, 1, 8, 8\), found \(1,\)",
+    b'{"inputs": [[1.0]]}': r"argument 0 must have shape \(any, 1, 8, 8\), found \(1,\)",
     b'{"inputs": [[[1, 2], [3]]]}': "input 0: lists of axis 1 have different lengths",
     b'{"inputs": [["1"]]}': "input 0: only numbers",
     b'{"inputs": [null]}': "input 0: only numbers",

@@ -19,6 +19,8 @@ pub struct Model {
     traced: Compiled,
     /// The dependence on sizes, and the graphs compiled for certain sizes, most recently used last.
     template: Option<Template>,
+    /// For each argument the axes that may have any length.
+    dynamic_axes: Vec<Vec<usize>>,
     sized: Mutex<Vec<(Vec<i64>, Arc<Compiled>)>>,
 }
 
@@ -55,9 +57,16 @@ impl Model {
     /// [`Error::Value`] for a graph that is damaged, of a newer version, or that needs operators or arrays that do not exist.
     pub fn new(text: &str, arrays: &HashMap<String, Array>) -> Result<Model> {
         let graph = Graph::from_json(text, &mut |name| arrays.get(name).cloned())?;
+        let template = Template::from_text(&graph, text)?;
+        let traced = Compiled::new(graph)?;
+        let axes_of = |index| {
+            let template = template.as_ref();
+            template.map_or(Vec::new(), |template| template.dynamic_axes(index))
+        };
         Ok(Model {
-            template: Template::from_text(&graph, text)?,
-            traced: Compiled::new(graph)?,
+            dynamic_axes: (0..traced.arguments.len()).map(axes_of).collect(),
+            template,
+            traced,
             sized: Mutex::new(Vec::new()),
         })
     }
@@ -68,9 +77,8 @@ impl Model {
     }
 
     /// Axes of argument `index` that may have any length.
-    pub fn dynamic_axes(&self, index: usize) -> Vec<usize> {
-        let template = self.template.as_ref();
-        template.map_or(Vec::new(), |template| template.dynamic_axes(index))
+    pub fn dynamic_axes(&self, index: usize) -> &[usize] {
+        self.dynamic_axes.get(index).map_or(&[], Vec::as_slice)
     }
 
     /// The graph as it was read.
@@ -100,12 +108,40 @@ impl Model {
         }
     }
 
+    /// Checks the number of axes, and the lengths of those that cannot have any length.
+    fn check_shapes(&self, arguments: &[&Array]) -> Result<()> {
+        for (i, (x, form)) in arguments.iter().zip(&self.traced.arguments).enumerate() {
+            let (expected, is_dynamic) = (form.layout.shape(), |axis| {
+                self.dynamic_axes(i).contains(&axis)
+            });
+            let mut pairs = x.shape().iter().zip(expected).enumerate();
+            let fits = x.ndim() == expected.len()
+                && pairs.all(|(axis, (found, expected))| found == expected || is_dynamic(axis));
+            if !fits {
+                let length = |(axis, n): (usize, &usize)| match is_dynamic(axis) {
+                    true => "any".to_owned(),
+                    false => n.to_string(),
+                };
+                let lengths: Vec<String> = expected.iter().enumerate().map(length).collect();
+                let problem = format!(
+                    "argument {i} must have shape ({}{}), found {}",
+                    lengths.join(", "),
+                    if lengths.len() == 1 { "," } else { "" },
+                    Tuple(x.shape())
+                );
+                return Err(Error::shape("graph", problem));
+            }
+        }
+        Ok(())
+    }
+
     /// The graph for the sizes of these arguments; compiled, or from the cache.
     fn compiled_for(&self, arguments: &[&Array]) -> Result<Option<Arc<Compiled>>> {
         let Some(template) = &self.template else {
             return Ok(None);
         };
         self.traced.check_count(arguments)?;
+        self.check_shapes(arguments)?;
         let shapes: SmallVec<[&[usize]; 8]> = arguments.iter().map(|x| x.shape()).collect();
         let sizes = template.sizes_of(&shapes)?;
         {

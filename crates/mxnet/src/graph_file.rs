@@ -51,7 +51,7 @@ impl Graph {
 
     /// Axes of argument `index` that may have any length.
     pub fn dynamic_axes(&self, index: usize) -> Vec<usize> {
-        self.0.dynamic_axes(index)
+        self.0.dynamic_axes(index).to_vec()
     }
 
     /// Runs the network. Returns its results in order.

@@ -7,7 +7,7 @@ use mxnet::tensor::{DType, Device};
 
 use crate::foreign::{check_out, give, list, text};
 use crate::handles::{self, Object, mx_handle};
-use crate::status::guard;
+use crate::status::{guard, named};
 
 /// Booleans of one byte.
 pub const MX_BOOL: i32 = 0;
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn mx_array_create(
             false => unsafe { text(device, "device")? }.parse()?,
         };
         let array = match data.is_null() {
-            true => creation::zeros(&shape, dtype, device)?,
+            true => creation::zeros(&shape, dtype, device),
             false => {
                 let array = Array::uninitialised(&shape, dtype, Device::cpu(0))?;
                 let tensor = array.tensor();
@@ -105,9 +105,10 @@ pub unsafe extern "C" fn mx_array_create(
                     let to = tensor.data_ptr();
                     std::ptr::copy_nonoverlapping(data.cast::<u8>(), to, tensor.len_bytes());
                 }
-                array.to_device(device)?
+                array.to_device(device)
             }
         };
+        let array = array.map_err(named("mx_array_create"))?;
         // SAFETY: as the caller promises.
         unsafe { give_array(out, array) }
     })

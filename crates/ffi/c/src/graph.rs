@@ -10,7 +10,7 @@ use crate::array::give_text;
 use crate::foreign::{check_out, give, list, text};
 use crate::handles::{self, Object, mx_handle};
 use crate::invoke::{mx_outputs, output_struct, put};
-use crate::status::guard;
+use crate::status::{guard, named};
 
 /// Loads what `HybridBlock.export` wrote: the graph (`<name>-symbol.json`) and its arrays (`<name>-0000.params`). Free it with `mx_free`. The files
 /// can only call operators, not execute other code.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn mx_graph_load(
                 text(param_file, "param_file")?,
             )
         };
-        let loaded = Arc::new(Graph::load(symbol, params)?);
+        let loaded = Arc::new(Graph::load(symbol, params).map_err(named("mx_graph_load"))?);
         let handle = handles::add(Object::Graph(loaded))?;
         // SAFETY: as the caller promises.
         unsafe { give(graph, handle, "graph") }

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::array::give_text;
 use crate::foreign::{check_out, give, text};
-use crate::status::guard;
+use crate::status::{guard, named};
 
 /// The features of this build and of the processor as JSON: `[{"name", "is_enabled"}]`. Sets `len_bytes` to the required length including the
 /// terminating zero byte. Writes the text if `capacity` is at least that.
@@ -39,7 +39,8 @@ pub unsafe extern "C" fn mx_device_count(kind: *const c_char, count: *mut usize)
     guard("mx_device_count", || {
         check_out(count, "count")?;
         // SAFETY: as the caller promises.
-        let found = runtime::num_devices(unsafe { text(kind, "kind")? })?;
+        let kind = unsafe { text(kind, "kind")? };
+        let found = runtime::num_devices(kind).map_err(named("mx_device_count"))?;
         // SAFETY: as the caller promises.
         unsafe { give(count, found, "count") }
     })

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use crate::array::give_text;
 use crate::foreign::{check_out, give, text};
 use crate::invoke::find;
-use crate::status::guard;
+use crate::status::{guard, named};
 
 /// The version of the ABI that this header describes. It is incremented by additions; functions and fields are never removed.
 pub const MX_ABI_VERSION: u32 = 2;
@@ -119,7 +119,8 @@ pub unsafe extern "C" fn mx_load_module(path: *const c_char) -> i32 {
     guard("mx_load_module", || {
         // SAFETY: as the caller promises.
         let path = unsafe { text(path, "path")? };
-        mxnet::module::load(std::path::Path::new(path)).map(drop)
+        let loaded = mxnet::module::load(std::path::Path::new(path));
+        loaded.map(drop).map_err(named("mx_load_module"))
     })
 }
 

@@ -124,6 +124,11 @@ fn remember(error: Error) -> i32 {
     status
 }
 
+/// The error under the name of an ABI function, for a part of it that callers of the ABI do not know.
+pub fn named(function: &'static str) -> impl FnOnce(Error) -> Error {
+    move |error| error.for_op(function, Vec::new)
+}
+
 /// Runs the body of an ABI function; errors and panics become a status.
 pub fn guard(function: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
     let _no_cancellation = NoCancellation::new();
