@@ -52,37 +52,31 @@ pub(crate) enum Outcome {
     Interrupted,
 }
 
-/// Time since the last check. Loom has no time, so a check never becomes due there.
-struct Ticker {
-    #[cfg(not(loom))]
-    last: std::time::Instant,
+#[cfg(not(loom))]
+thread_local! {
+    /// When this thread's waits made their last check.
+    static LAST_CHECK: std::cell::Cell<Option<std::time::Instant>> = const { std::cell::Cell::new(None) };
 }
 
-impl Ticker {
-    fn new() -> Ticker {
-        Ticker {
-            #[cfg(not(loom))]
-            last: std::time::Instant::now(),
-        }
-    }
+/// Whether it is time for this thread's next check. The time runs on from one wait to the next: a call of many operators may wait often and never for
+/// long. Loom has no time, so a check never becomes due there.
+fn is_check_due() -> bool {
+    #[cfg(not(loom))]
+    return LAST_CHECK
+        .get()
+        .is_none_or(|last| last.elapsed() >= CHECK_EVERY);
+    #[cfg(loom)]
+    false
+}
 
-    /// Whether it is time for a check.
-    fn has_elapsed(&self) -> bool {
-        #[cfg(not(loom))]
-        return self.last.elapsed() >= CHECK_EVERY;
-        #[cfg(loom)]
-        false
+/// As [`is_check_due`]; the caller must make the check.
+fn takes_check() -> bool {
+    let is_due = is_check_due();
+    #[cfg(not(loom))]
+    if is_due {
+        LAST_CHECK.set(Some(std::time::Instant::now()));
     }
-
-    /// Whether it is time for a check, which the caller must then make.
-    fn is_due(&mut self) -> bool {
-        let due = self.has_elapsed();
-        #[cfg(not(loom))]
-        if due {
-            self.last = std::time::Instant::now();
-        }
-        due
-    }
+    is_due
 }
 
 impl Shared {
@@ -109,9 +103,11 @@ impl Shared {
         }
         // `check` may need a lock whose holder waits for a variable that this thread holds.
         let may_check = read::num_guards() == 0;
-        let mut ticker = Ticker::new();
         let mut may_spin = true;
         loop {
+            if may_check && takes_check() && check() {
+                return Outcome::Interrupted;
+            }
             let mut help = self.help_once();
             if help == Help::Idle && may_spin {
                 match self.spin_for_job(done) {
@@ -140,7 +136,7 @@ impl Shared {
                     let (guard, timed_out) = self.progress_changed.wait_for(progress, CHECK_EVERY);
                     progress = guard;
                     // If operations end more often than every 50 ms, the wait never times out.
-                    if timed_out || ticker.has_elapsed() {
+                    if timed_out || is_check_due() {
                         break done();
                     }
                 };
@@ -149,9 +145,6 @@ impl Shared {
                 if is_done {
                     return Outcome::Done;
                 }
-            }
-            if may_check && ticker.is_due() && check() {
-                return Outcome::Interrupted;
             }
         }
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
 
 use mxnet_engine::{Access, Config, Engine, Mode, Op, WaitError};
 
@@ -73,6 +75,26 @@ fn wait_all_ends_although_another_thread_keeps_pushing() {
         }
         stop.store(1, Ordering::Relaxed);
     });
+}
+
+#[test]
+fn many_short_waits_are_interrupted_as_a_long_one_is() {
+    let engine = with_threads(1);
+    let cell = cell();
+    // None lasts as long as the time between two checks.
+    let short_wait = |_: &i32| {
+        let open = block(&engine, &cell, Access::Write);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(5));
+                drop(open);
+            });
+            let found = engine.wait_for(&cell.var, Access::Read, &mut || true);
+            matches!(found, Err(WaitError::Interrupted))
+        })
+    };
+    // The first one may be due because this thread has made no check yet.
+    assert_eq!((0..1000).filter(short_wait).take(2).count(), 2);
 }
 
 #[test]
