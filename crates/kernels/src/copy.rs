@@ -4,8 +4,8 @@ mod border;
 mod row;
 mod transpose;
 
-use crate::Threads;
 use crate::nd::{Axes, Axis, MAX_OPERANDS};
+use crate::{Threads, scratch};
 pub use border::{BorderRun, border_runs, border_source};
 pub use row::copy_row;
 use transpose::transpose_tile;
@@ -376,8 +376,8 @@ pub unsafe fn zero(threads: &dyn Threads, dst: *mut u8, len_bytes: usize) {
 pub enum Counts<'a> {
     /// `All(n, count)`: a block has `n` rows, each repeated `count` times.
     All(usize, usize),
-    /// Row `i` of each block is repeated `counts[i]` times.
-    Each(&'a [usize]),
+    /// Row `i` of each block is repeated `counts[i]` times; no count is negative.
+    Each(&'a [i64]),
 }
 
 /// Writes each row of `blocks` blocks, repeated as `counts` says. A row has `row_bytes` bytes.
@@ -400,10 +400,10 @@ pub unsafe fn repeat_rows(
         Counts::All(rows, times) => (rows, rows * times),
         Counts::Each(counts) => {
             let mut total = 0;
-            starts.reserve_exact(counts.len());
-            for count in counts {
+            scratch::reserve(&mut starts, counts.len());
+            for &count in counts {
                 starts.push(total);
-                total += count;
+                total += count as usize;
             }
             (counts.len(), total)
         }
@@ -421,7 +421,7 @@ pub unsafe fn repeat_rows(
         let mut next = || match counts {
             Counts::All(_, times) => times,
             Counts::Each(counts) => {
-                let count = counts[row];
+                let count = counts[row] as usize;
                 row = if row + 1 == rows { 0 } else { row + 1 };
                 count
             }
@@ -480,7 +480,7 @@ mod repeat_tests {
     fn repeated<T: Copy>(x: &[T], width: usize, blocks: usize, counts: Counts, fill: T) -> Vec<T> {
         let per_block = match counts {
             Counts::All(rows, times) => rows * times,
-            Counts::Each(counts) => counts.iter().sum(),
+            Counts::Each(counts) => counts.iter().sum::<i64>() as usize,
         };
         let mut out = vec![fill; blocks * per_block * width];
         let (src, dst) = (x.as_ptr().cast(), out.as_mut_ptr().cast());

@@ -221,6 +221,9 @@ fn integers_of_array(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64
     }
     let read = || array.astype(DType::I64)?.to_vec::<i64>();
     let values = without_gil(py, read).map_err(|error| raise(py, error))?;
+    if values.len() >= SIGNALS_EVERY {
+        py.check_signals()?;
+    }
     Ok(Some(SmallVec::from_vec(values)))
 }
 

@@ -9,7 +9,7 @@ use crate::Array;
 use crate::args::{Param, ParamKind, Value};
 use crate::batching::Batch;
 use crate::context::{CallContext, CompositeContext, KernelContext};
-use crate::creation::dims;
+
 use crate::error::Result;
 use crate::index::{dense, scattered_slices};
 use crate::invoke::invoke1;
@@ -384,17 +384,19 @@ pub static REPEAT: OpDef = OpDef {
     types: Types::First,
     infer: |context| {
         let (mut shape, axis) = rows_of(context)?;
-        let n = shape[axis];
-        let repeats = dims(context.op.name, context.ints("repeats"))?;
-        shape[axis] = match repeats[..] {
-            [times] => n.saturating_mul(times),
+        let (n, repeats) = (shape[axis], context.ints("repeats"));
+        if let Some(bad) = repeats.iter().find(|&&times| times < 0) {
+            return Err(context.value_error(format!("`repeats` must not be negative, found {bad}")));
+        }
+        shape[axis] = match *repeats {
+            [times] => n.saturating_mul(times as usize),
             _ if repeats.len() != n => {
                 return Err(context.shape_error(format!(
                     "{} repeats for axis {axis} of size {n}",
                     repeats.len()
                 )));
             }
-            _ => repeats.iter().fold(0, |sum, &r| sum.saturating_add(r)),
+            _ => (repeats.iter()).fold(0, |sum, &times| sum.saturating_add(times as usize)),
         };
         one(shape)
     },
@@ -414,10 +416,9 @@ pub static REPEAT: OpDef = OpDef {
                 )
             }
         };
-        let repeats = dims(context.op.name, context.ints("repeats"))?;
-        let counts = match repeats[..] {
-            [times] => Counts::All(n, times),
-            _ => Counts::Each(&repeats),
+        let counts = match context.ints("repeats") {
+            [times] => Counts::All(n, *times as usize),
+            each => Counts::Each(each),
         };
         let row_bytes = width * x.dtype().size();
         // SAFETY: the input is dense; the output was allocated for this call, with the number of elements that inference counted.
