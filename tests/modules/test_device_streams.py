@@ -17,7 +17,7 @@ import pytest
 
 import mxnet as mx
 from module_libraries import Build, module
-from mxnet import autograd, np, npx
+from mxnet import _core, autograd, np, npx
 
 NAME = "accelerator"
 
@@ -249,6 +249,23 @@ def test_a_failure_in_a_stream_reaches_those_who_read_its_results(gates: Gates) 
     npx.waitall()  # it has been raised
     failed[:] = x
     assert failed.tolist() == [1.0, 2.0]
+
+
+def test_arrays_and_failures_go_to_streams_of_other_devices_and_back(gates: Gates) -> None:
+    _core.add_simulated_devices()
+    here, other = mx.Device(NAME), mx.Device("sim")
+    x, passes, fails = there([1.0, 2.0]), gates.new(), gates.new()
+    # Copies between two kinds of devices go through main memory, which is freed when they are done: the call waits.
+    gates.open_when_blocked(passes)
+    y = npx.gate(x, number=passes).to_device(other) * 2.0
+    z = y.to_device(here) + x
+    gates.open_when_blocked(fails)
+    failed = npx.gate(x, number=fails, fails=True).to_device(other) * 2.0
+    back = failed.to_device(here) + x
+    assert z.tolist() == [3.0, 6.0]
+    for array in failed, back:
+        with pytest.raises(ValueError, match=f"gate: gate {fails} was asked to fail"):
+            array.asnumpy()
 
 
 def test_a_failure_that_nobody_reads_is_raised_by_waitall(gates: Gates) -> None:
