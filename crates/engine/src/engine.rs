@@ -15,7 +15,7 @@ use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Condvar, Mutex, 
 use crate::var::{Access, Acquirer, Var};
 use crate::wait::Outcome;
 
-/// Limit of the list of failures for `wait_all`. Later failures are seen only by readers of the variables that carry them.
+/// Limit of the list of failures for `wait_all`. If none of so many was reported, later ones are seen only by readers of the variables that carry them.
 const MAX_UNREPORTED: usize = 1024;
 
 /// Operations with a higher estimated cost always run asynchronously, on a worker.
@@ -107,12 +107,23 @@ impl Shared {
 
     /// Adds a failure to the list that `wait_all` reports from. A failure is added once, even if several variables carry it.
     pub(crate) fn add_unreported(&self, failure: &Failure) {
-        if failure.mark_listed() {
-            let mut progress = self.progress.lock();
-            if progress.unreported.len() < MAX_UNREPORTED {
-                progress.unreported.push_back(failure.clone());
-            }
+        if !failure.mark_listed() {
+            return;
         }
+        let mut progress = self.progress.lock();
+        let mut reported = VecDeque::new();
+        if progress.unreported.len() >= MAX_UNREPORTED {
+            let (old, left) = std::mem::take(&mut progress.unreported)
+                .into_iter()
+                .partition(Failure::is_reported);
+            (reported, progress.unreported) = (old, left);
+        }
+        if progress.unreported.len() < MAX_UNREPORTED {
+            progress.unreported.push_back(failure.clone());
+        }
+        // Dropping a failure may run arbitrary code.
+        drop(progress);
+        drop(reported);
     }
 
     /// The oldest failure that no wait has returned yet.

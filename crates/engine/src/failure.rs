@@ -63,6 +63,11 @@ impl Failure {
         !self.0.is_reported.swap(true, Ordering::Relaxed)
     }
 
+    /// Whether it was reported.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.0.is_reported.load(Ordering::Relaxed)
+    }
+
     /// Marks it as listed. Returns true for the first caller.
     pub(crate) fn mark_listed(&self) -> bool {
         !self.0.is_listed.swap(true, Ordering::Relaxed)

@@ -221,3 +221,15 @@ fn a_failure_reaches_operations_queued_before_it_happened() {
     drop(open);
     assert_eq!(code(wait(&engine, &z)), Some(9));
 }
+
+#[test]
+fn failures_that_were_reported_leave_room_for_others() {
+    let engine = with_threads(1);
+    let (x, y) = (cell(), cell());
+    for _ in 0..2000 {
+        engine.push(op(&[(&x, Access::Overwrite)], || fails(1)));
+        assert_eq!(code(wait(&engine, &x)), Some(1));
+    }
+    engine.push(op(&[(&y, Access::Overwrite)], || fails(2)));
+    assert_eq!(code(engine.wait_all(&mut || false)), Some(2));
+}
