@@ -63,6 +63,10 @@ def test_a_device_in_rust_has_memory_copies_and_kernels(accelerator: mx.library.
     # exp of the Rust standard library and NumPy's are within an ulp of the true value each.
     onp.testing.assert_array_max_ulp(y.asnumpy(), onp.exp(onp.float32([2, 4, 6])), 2)
     assert (y.to_device(mx.cpu()).asnumpy() == y.asnumpy()).all()
+    # Its copies are those of one device: between two the elements go through main memory.
+    other = y.to_device(mx.Device("accelerator"))
+    assert other.device == mx.Device("accelerator")
+    assert (other.asnumpy() == y.asnumpy()).all()
     assert "accelerator" in [backend.name for backend in mx.runtime.backends()]
 
 

@@ -250,6 +250,11 @@ impl Backend for Module {
         }
     }
 
+    /// The table's copies have one device.
+    fn copies_between_devices(&self) -> bool {
+        false
+    }
+
     unsafe fn copy(
         &self,
         transfer: Transfer,

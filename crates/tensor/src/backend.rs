@@ -108,6 +108,11 @@ pub trait Backend: Send + Sync + 'static {
         stream: Option<&dyn Stream>,
     ) -> Result<(), TensorError>;
 
+    /// Whether [`Backend::copy`] copies between two devices of this kind. If not, elements go through main memory.
+    fn copies_between_devices(&self) -> bool {
+        true
+    }
+
     /// The calling thread's stream on device `id`; `None` for devices whose work is always done when a call returns.
     ///
     /// # Errors

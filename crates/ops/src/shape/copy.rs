@@ -1,6 +1,6 @@
 //! Copies and conversions.
 
-use mxnet_tensor::{Casting, DType, Device, Dims, Scalar, can_cast};
+use mxnet_tensor::{Casting, DType, Device, Dims, Scalar, backend, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -318,10 +318,13 @@ pub static TO_DEVICE: OpDef = OpDef {
             })?;
         }
         let x = x.contiguous()?;
-        // A backend copies between its own devices and main memory only; otherwise the copy goes through main memory.
-        let is_direct = device.is_none_or(|to| {
-            to.is_host() || x.device().is_host() || to.kind() == x.device().kind()
-        });
+        // A backend copies between main memory and its own devices, some also between these; otherwise the copy goes through main memory.
+        let from = x.device();
+        let is_among_own = |to: Device| {
+            to.kind() == from.kind()
+                && (to == from || backend(to.kind()).is_some_and(|b| b.copies_between_devices()))
+        };
+        let is_direct = device.is_none_or(|to| to.is_host() || from.is_host() || is_among_own(to));
         let x = if is_direct {
             x
         } else {
