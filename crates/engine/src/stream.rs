@@ -78,9 +78,11 @@ pub(crate) struct EventLog {
     write: Option<Arc<dyn Event>>,
     /// Events of the reads since the last write.
     reads: Vec<Arc<dyn Event>>,
+    /// Number of reads at which completed ones are dropped next.
+    many_reads: usize,
 }
 
-/// If more reads are recorded, completed ones are dropped at each record.
+/// Number of reads after a write at which completed ones are dropped first.
 const MANY_READS: usize = 8;
 
 impl EventLog {
@@ -88,14 +90,16 @@ impl EventLog {
     pub(crate) fn record(&mut self, event: Arc<dyn Event>, access: Access) -> Vec<Arc<dyn Event>> {
         if access.is_write() {
             let mut old = std::mem::take(&mut self.reads);
+            self.many_reads = 0;
             old.extend(self.write.replace(event));
             old
         } else {
-            let old = if self.reads.len() >= MANY_READS {
-                self.reads.extract_if(.., |read| read.query()).collect()
-            } else {
-                Vec::new()
-            };
+            let mut old = Vec::new();
+            if self.reads.len() >= self.many_reads.max(MANY_READS) {
+                old.extend(self.reads.extract_if(.., |read| read.query()));
+                // So each record queries two events on average, however many are pending.
+                self.many_reads = 2 * self.reads.len();
+            }
             self.reads.push(event);
             old
         }
@@ -135,5 +139,51 @@ impl EventLog {
     /// Whether an access would have to wait for one of the events.
     pub(crate) fn blocks(&self, access: Access) -> bool {
         self.write.is_some() || (access.is_write() && !self.reads.is_empty())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// An event of work that has not ended, which counts its queries.
+    struct Pending(Arc<AtomicUsize>);
+
+    impl Event for Pending {
+        fn query(&self) -> bool {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            false
+        }
+
+        fn wait(&self) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+    }
+
+    #[test]
+    fn pending_reads_are_not_queried_at_each_record() {
+        let queries = Arc::new(AtomicUsize::new(0));
+        let mut log = EventLog::default();
+        let num_reads = 10_000;
+        for _ in 0..num_reads {
+            log.record(Arc::new(Pending(queries.clone())), Access::Read);
+        }
+        assert_eq!(log.before(Access::Write).len(), num_reads);
+        assert!(queries.load(Ordering::Relaxed) < 4 * num_reads);
+        // Reads that have ended are dropped.
+        let mut log = EventLog::default();
+        for _ in 0..num_reads {
+            log.record(
+                Arc::new(Failed(Failure::new("ended".into(), ""))),
+                Access::Read,
+            );
+        }
+        assert!(log.before(Access::Write).len() <= MANY_READS);
     }
 }
