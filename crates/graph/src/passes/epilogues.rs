@@ -16,11 +16,8 @@ const FUSED: &[(&str, &str, &str)] = &[
     ("convolution", "relu", "convolution_relu"),
 ];
 
-/// A convolution with batch normalisation, with an addition if it has the last operand, and with relu if its last attribute is true.
+/// A convolution with batch normalisation, with an addition if it has the operand `addend`, and with relu if its last attribute is true.
 const NORMALISED: &str = "convolution_batch_norm";
-
-/// Position of its operand that is added.
-const ADDEND: usize = 7;
 
 /// Fuses products whose only reader is an activation, a batch normalisation or, after that, an addition. Returns the number of removed nodes.
 pub fn fuse_epilogues(graph: &mut Graph) -> usize {
@@ -102,7 +99,7 @@ fn fused(product: &Node, node: &Node, between: &[Node]) -> Option<Node> {
         return Some(both);
     }
     match (first, second) {
-        (NORMALISED, "add") if !is_true(product.attrs.values().last()) => {
+        (NORMALISED, "add") if !is_true(product.attribute("relu")) => {
             let [Operand::View(a), Operand::View(b)] = &node.inputs[..] else {
                 return None;
             };
@@ -113,7 +110,8 @@ fn fused(product: &Node, node: &Node, between: &[Node]) -> Option<Node> {
             if !fits || addend.buffer == made.buffer || is_made_in(between, addend) {
                 return None;
             }
-            *both.inputs.get_mut(ADDEND)? = Operand::View(addend.clone());
+            let at = both.op.array_params().position(|p| p.name == "addend")?;
+            *both.inputs.get_mut(at)? = Operand::View(addend.clone());
         }
         (NORMALISED, "relu") => {
             let mut values = product.attrs.values().to_vec();

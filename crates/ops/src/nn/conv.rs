@@ -157,7 +157,7 @@ pub static CONVOLUTION: OpDef = OpDef {
         check_bias(context, 2, weight[0])?;
         case.output()
     },
-    cpu: Cpu::Kernel(|context| convolve(context, None, Epilogue::default())),
+    cpu: Cpu::Kernel(|context| convolve(context, None, None, false)),
     grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
     onnx: Onnx::Node {
         ty: "Conv",
@@ -182,13 +182,7 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     params: CONVOLUTION.params,
     doc: "`relu(convolution(data, weight, bias))`, bit for bit the result of the two operators.",
     infer: CONVOLUTION.infer,
-    cpu: Cpu::Kernel(|context| {
-        let epilogue = Epilogue {
-            relu: true,
-            ..Epilogue::default()
-        };
-        convolve(context, None, epilogue)
-    }),
+    cpu: Cpu::Kernel(|context| convolve(context, None, None, true)),
     grad: Grad::Rule(
         Keep {
             inputs: 0b11,
@@ -204,8 +198,14 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     ..CONV
 };
 
-/// Vectors of the epilogue are dense, of the dtype in which the result is computed, with an element for each filter. `addend` is its addend.
-fn convolve(context: &KernelContext, addend: Option<&Tensor>, epilogue: Epilogue) -> Result<()> {
+/// A convolution and what follows it, see [`Epilogue`]. The vectors of `norm` are dense, of the dtype in which the result is computed, with an element
+/// for each filter.
+fn convolve(
+    context: &KernelContext,
+    norm: Option<[*const u8; 3]>,
+    addend: Option<&Tensor>,
+    relu: bool,
+) -> Result<()> {
     let case = Case::of(
         &context.args,
         context.input(0).shape(),
@@ -252,12 +252,13 @@ fn convolve(context: &KernelContext, addend: Option<&Tensor>, epilogue: Epilogue
     let addend = addend.map(|x| operand::dense(&case.first(x)?, dtype, context.threads));
     let addend = addend.transpose()?;
     let epilogue = Epilogue {
+        norm,
         addend: addend.as_ref().map(|x| x.data_ptr().cast_const()),
-        ..epilogue
+        relu,
     };
     let out = Staged::new(&case.first(y)?, dtype)?;
-    // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; packed weights are in its form; the vectors of the
-    // epilogue are the caller's promise. 2. the result overlaps none of them.
+    // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; packed weights are in its form; those of `norm`
+    // are the caller's promise. 2. the result overlaps none of them.
     unsafe {
         conv::forward(
             context.threads,

@@ -1,7 +1,6 @@
 //! Convolution fused with the batch normalisation after it, of predictions, and with the addition after that.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::conv::Epilogue;
 use mxnet_kernels::norm::over_deviations;
 
 use super::{
@@ -73,12 +72,8 @@ pub static CONVOLUTION_BATCH_NORM: OpDef = OpDef {
                 factor.data_ptr(),
             );
         }
-        let epilogue = Epilogue {
-            norm: Some([at(&mean), factor.data_ptr(), at(&beta)]),
-            addend: None,
-            relu: context.bool("relu"),
-        };
-        convolve(context, context.opt(7), epilogue)
+        let norm = [at(&mean), factor.data_ptr(), at(&beta)];
+        convolve(context, Some(norm), context.opt(7), context.bool("relu"))
     }),
     grad: Grad::Stop("a graph has its gradient before the pass that makes this operator"),
     cost: CONVOLUTION.cost,
