@@ -436,6 +436,16 @@ typedef struct {
 } mx_kernel_entry;
 
 /*
+ Copies bytes on device `id`; the copy is done when this returns. A status other than `MX_MODULE_OK` is a failure.
+ */
+typedef int32_t (*mx_copy)(void *state, uint32_t id, void *to, const void *from, size_t len_bytes);
+
+/*
+ Enqueues a copy of bytes in a stream; the status is that of enqueuing it.
+ */
+typedef int32_t (*mx_enqueue_copy)(void *state, void *stream, void *to, const void *from, size_t len_bytes);
+
+/*
  A kind of device: its memory, copies, and streams if it has them. The functions may be called on any thread, and on several threads at once; a
  stream is used by one thread at a time.
 
@@ -468,15 +478,15 @@ typedef struct {
   /*
    Copies from main memory to the device. No work that uses the bytes is pending, and the copy is done when this returns.
    */
-  int32_t (*upload)(void *state, uint32_t id, void *to, const void *from, size_t len_bytes);
+  mx_copy upload;
   /*
    Copies from the device to main memory, likewise.
    */
-  int32_t (*download)(void *state, uint32_t id, void *to, const void *from, size_t len_bytes);
+  mx_copy download;
   /*
    Copies between two blocks of the device, likewise.
    */
-  int32_t (*copy)(void *state, uint32_t id, void *to, const void *from, size_t len_bytes);
+  mx_copy copy;
   /*
    Passed to the functions.
    */
@@ -489,15 +499,15 @@ typedef struct {
   /*
    Enqueues a copy from main memory to the device. The bytes live, and nobody writes them, until the copy is done.
    */
-  int32_t (*enqueue_upload)(void *state, void *stream, void *to, const void *from, size_t len_bytes);
+  mx_enqueue_copy enqueue_upload;
   /*
    Enqueues a copy from the device to main memory, likewise.
    */
-  int32_t (*enqueue_download)(void *state, void *stream, void *to, const void *from, size_t len_bytes);
+  mx_enqueue_copy enqueue_download;
   /*
    Enqueues a copy between two blocks of the device, likewise.
    */
-  int32_t (*enqueue_copy)(void *state, void *stream, void *to, const void *from, size_t len_bytes);
+  mx_enqueue_copy enqueue_copy;
   /*
    Makes an event after all work that is in the stream now. Returns null on failure.
    */

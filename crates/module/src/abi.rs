@@ -238,6 +238,28 @@ pub struct mx_kernel_entry {
     pub state: *mut c_void,
 }
 
+/// Copies bytes on device `id`; the copy is done when this returns. A status other than `MX_MODULE_OK` is a failure.
+pub type mx_copy = Option<
+    unsafe extern "C" fn(
+        state: *mut c_void,
+        id: u32,
+        to: *mut c_void,
+        from: *const c_void,
+        len_bytes: usize,
+    ) -> i32,
+>;
+
+/// Enqueues a copy of bytes in a stream; the status is that of enqueuing it.
+pub type mx_enqueue_copy = Option<
+    unsafe extern "C" fn(
+        state: *mut c_void,
+        stream: *mut c_void,
+        to: *mut c_void,
+        from: *const c_void,
+        len_bytes: usize,
+    ) -> i32,
+>;
+
 /// A kind of device: its memory, copies, and streams if it has them. The functions may be called on any thread, and on several threads at once; a
 /// stream is used by one thread at a time.
 ///
@@ -262,70 +284,22 @@ pub struct mx_device {
         unsafe extern "C" fn(state: *mut c_void, id: u32, block: *mut c_void, len_bytes: usize),
     >,
     /// Copies from main memory to the device. No work that uses the bytes is pending, and the copy is done when this returns.
-    pub upload: Option<
-        unsafe extern "C" fn(
-            state: *mut c_void,
-            id: u32,
-            to: *mut c_void,
-            from: *const c_void,
-            len_bytes: usize,
-        ) -> i32,
-    >,
+    pub upload: mx_copy,
     /// Copies from the device to main memory, likewise.
-    pub download: Option<
-        unsafe extern "C" fn(
-            state: *mut c_void,
-            id: u32,
-            to: *mut c_void,
-            from: *const c_void,
-            len_bytes: usize,
-        ) -> i32,
-    >,
+    pub download: mx_copy,
     /// Copies between two blocks of the device, likewise.
-    pub copy: Option<
-        unsafe extern "C" fn(
-            state: *mut c_void,
-            id: u32,
-            to: *mut c_void,
-            from: *const c_void,
-            len_bytes: usize,
-        ) -> i32,
-    >,
+    pub copy: mx_copy,
     /// Passed to the functions.
     pub state: *mut c_void,
     /// Makes a stream on device `id`: a queue of work that runs in order. It lives until the process ends, and serves another thread when the first
     /// one has ended. Returns null on failure. This and what follows since version 3.
     pub make_stream: Option<unsafe extern "C" fn(state: *mut c_void, id: u32) -> *mut c_void>,
     /// Enqueues a copy from main memory to the device. The bytes live, and nobody writes them, until the copy is done.
-    pub enqueue_upload: Option<
-        unsafe extern "C" fn(
-            state: *mut c_void,
-            stream: *mut c_void,
-            to: *mut c_void,
-            from: *const c_void,
-            len_bytes: usize,
-        ) -> i32,
-    >,
+    pub enqueue_upload: mx_enqueue_copy,
     /// Enqueues a copy from the device to main memory, likewise.
-    pub enqueue_download: Option<
-        unsafe extern "C" fn(
-            state: *mut c_void,
-            stream: *mut c_void,
-            to: *mut c_void,
-            from: *const c_void,
-            len_bytes: usize,
-        ) -> i32,
-    >,
+    pub enqueue_download: mx_enqueue_copy,
     /// Enqueues a copy between two blocks of the device, likewise.
-    pub enqueue_copy: Option<
-        unsafe extern "C" fn(
-            state: *mut c_void,
-            stream: *mut c_void,
-            to: *mut c_void,
-            from: *const c_void,
-            len_bytes: usize,
-        ) -> i32,
-    >,
+    pub enqueue_copy: mx_enqueue_copy,
     /// Makes an event after all work that is in the stream now. Returns null on failure.
     pub record_event:
         Option<unsafe extern "C" fn(state: *mut c_void, stream: *mut c_void) -> *mut c_void>,
