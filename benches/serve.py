@@ -78,6 +78,7 @@ def measure(name: str, build: Callable[[], Any], folder: Path, number: int) -> N
         assert process.stdout is not None
         port = int(process.stdout.readline().rsplit(":", 1)[1])
         connections = [socket.create_connection(("127.0.0.1", port)) for _ in range(CLIENTS)]
+        # Encoded beforehand and sent through plain sockets: the clients run on the cores of the service.
         requests = {
             kind: (
                 f"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\n"
@@ -88,7 +89,7 @@ def measure(name: str, build: Callable[[], Any], folder: Path, number: int) -> N
         }
 
         def ask(client: int, kind: str) -> bytes:
-            """The body of the answer, read by a few calls: the clients take little of the service's time."""
+            """Send a request and return the body of the answer."""
             connections[client].sendall(requests[kind])
             answer = connections[client].recv(1 << 20)
             head, _, body = answer.partition(b"\r\n\r\n")

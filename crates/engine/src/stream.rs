@@ -97,7 +97,7 @@ impl EventLog {
             let mut old = Vec::new();
             if self.reads.len() >= self.many_reads.max(MANY_READS) {
                 old.extend(self.reads.extract_if(.., |read| read.query()));
-                // So each record queries two events on average, however many are pending.
+                // So each record queries at most two events on average, however many are pending.
                 self.many_reads = 2 * self.reads.len();
             }
             self.reads.push(event);

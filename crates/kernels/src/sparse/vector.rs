@@ -153,7 +153,7 @@ fn multiply<T: Value>(
     let Some(last) = x.len().checked_sub(1) else {
         return found.are_in_range(indices);
     };
-    // As unsigned numbers negative indices are large. No branch for each element: the inner loop is vectorised.
+    // As unsigned numbers negative indices are large. The inner loop has no branch for each element.
     let mut largest = 0;
     let parts = data.chunks(PREFETCHED).zip(indices.chunks(PREFETCHED));
     for ((data, indices), out) in parts.zip(out.chunks_mut(PREFETCHED)) {
@@ -228,7 +228,7 @@ pub(super) mod avx512 {
             // SAFETY: the mask has a bit for each element of the part.
             unsafe { _mm512_maskz_loadu_ps(mask, part.as_ptr()) }
         };
-        // Most rows are short: their sums take no branch.
+        // Rows of at most 16 elements need no loop.
         let (first, rest) = row.split_at(row.len().min(16));
         let mut sums = _mm512_add_ps(_mm512_setzero_ps(), load(first));
         for part in rest.chunks(16) {
