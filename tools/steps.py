@@ -180,7 +180,7 @@ def rust_tests() -> list[Step]:
     # The packages of one command share the features of their dependencies. proptest, which only this crate uses, asks
     # for one that the extension has not: together with it, all crates would be built again.
     alone = ["mxnet-tensor"]
-    others = [f"mxnet-{crate}" for crate in ("engine", "kernels", "core", "ops", "graph", "module", "cuda", "c")]
+    others = [f"mxnet-{crate}" for crate in ("engine", "kernels", "fft", "core", "ops", "graph", "module", "cuda", "c")]
     # The extension has no Rust tests. It is named because of the features of its dependencies.
     others += ["mxnet", "rust-serve", "mxnet-python"]
     environment = build_environment()
@@ -251,7 +251,7 @@ def races() -> list[Step]:
         # A forked child goes on. A test fails by the exit status that the first race gives.
         "TSAN_OPTIONS": "die_after_fork=0 halt_on_error=1",
     }
-    crates = ["mxnet-engine", "mxnet-tensor", "mxnet-kernels", "mxnet-core", "mxnet-ops", "mxnet-graph", "mxnet"]
+    crates = ["mxnet-engine", "mxnet-tensor", "mxnet-kernels", "mxnet-fft", "mxnet-core", "mxnet-ops", "mxnet-graph", "mxnet"]
     options = ["-Zbuild-std", "--target", target, "--target-dir", "target/races", "--lib", "--tests", "--no-fail-fast"]
     return [Step(crate, cargo("test", *options, "-p", crate), environment, limit_s=3600) for crate in crates]
 

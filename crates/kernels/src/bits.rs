@@ -2,7 +2,7 @@
 
 use crate::Threads;
 use crate::reduce::by_isa;
-use crate::reduce::plan::split;
+use crate::threads::split;
 
 /// Order of the bits in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,7 +122,8 @@ by_isa! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reduce::fixtures::{Noise, Spawn};
+    use crate::reduce::fixtures::Noise;
+    use crate::threads::Scoped;
 
     #[test]
     fn packed_bits_match_a_scalar_loop_and_round_trip() {
@@ -137,7 +138,7 @@ mod tests {
                 // SAFETY: sizes are those of the vectors.
                 unsafe {
                     pack(
-                        &Spawn(3),
+                        &Scoped(3),
                         order,
                         rows,
                         n,
@@ -159,7 +160,7 @@ mod tests {
                 // SAFETY: sizes are those of the vectors.
                 unsafe {
                     unpack(
-                        &Spawn(3),
+                        &Scoped(3),
                         order,
                         packed.len(),
                         packed.as_ptr(),

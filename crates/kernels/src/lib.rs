@@ -28,15 +28,14 @@ pub mod update;
 mod lanes;
 mod panels;
 mod prefetch;
-mod real;
-#[cfg(test)]
-mod scoped;
+pub mod real;
 pub mod scratch;
+#[cfg(test)]
+mod values;
 
 pub mod attention;
 pub mod conv;
 pub mod ctc;
-pub mod fft;
 pub mod gemm;
 pub mod linear;
 pub mod norm;
@@ -50,4 +49,4 @@ pub mod window;
 
 pub use elem::Elem;
 pub use real::UnsupportedElem;
-pub use threads::{Serial, Threads};
+pub use threads::{Scoped, Serial, Threads};

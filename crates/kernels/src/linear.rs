@@ -185,7 +185,8 @@ impl Linear {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scoped::{Scoped, Values, close};
+    use crate::threads::Scoped;
+    use crate::values::{Values, close};
 
     fn check<T: Panels>(tolerance: f64) {
         for (rows, outputs, inputs) in [(2, 40, 7), (13, 64, 300), (130, 25, 513), (1, 32, 1)] {

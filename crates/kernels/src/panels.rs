@@ -396,7 +396,7 @@ unsafe fn finish_body<T: Real, const FMA: bool>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scoped::Values;
+    use crate::values::Values;
 
     fn every_micro_kernel_sums_its_segments<T: Panels>() {
         for level in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {

@@ -1,11 +1,11 @@
 //! The trait [`Real`] (f32 and f64) of the neural-network kernels, and the macros that compile loops for each instruction set.
 //!
 //! A loop is an `#[inline(always)]` generic body with a const parameter `FMA`; [`per_isa`] wraps it in functions with each level's target features.
-//! Nothing here is public.
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// Defines `$name`, which runs `$body::<T, FMA>` compiled for the CPU's instruction set.
+#[macro_export]
 macro_rules! per_isa {
     ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident<T>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident) => {
         $(#[$doc])*
@@ -38,7 +38,7 @@ macro_rules! per_isa {
         }
     };
 }
-pub(crate) use per_isa;
+pub(crate) use crate::per_isa;
 
 /// `(x - mean) * factor + shift`: batch normalisation with given statistics, by itself and behind a convolution.
 #[inline(always)]
@@ -137,7 +137,7 @@ pub(crate) fn relu<T: Real>(x: T) -> T {
 }
 
 /// `f32` or `f64`.
-pub(crate) trait Real:
+pub trait Real:
     Copy
     + PartialOrd
     + Send
@@ -152,14 +152,22 @@ pub(crate) trait Real:
     + MulAssign
     + 'static
 {
+    /// 0.
     const ZERO: Self;
+    /// 1.
     const ONE: Self;
+    /// Minus infinity.
     const NEG_INFINITY: Self;
+    /// The element type as a value.
     const ELEM: crate::Elem;
 
+    /// The nearest number of this type.
     fn from_f64(x: f64) -> Self;
+    /// The same number in double precision.
     fn to_f64(self) -> f64;
+    /// The number without its sign.
     fn abs(self) -> Self;
+    /// Whether this is not a number.
     fn is_nan(self) -> bool;
     /// `self * b + c`, fused if the instruction set has fused multiply-add; never a library call.
     fn fma<const FMA: bool>(self, b: Self, c: Self) -> Self;

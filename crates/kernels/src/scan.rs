@@ -3,9 +3,10 @@
 use std::mem::MaybeUninit;
 
 use crate::reduce::kernel::CHAINS;
-use crate::reduce::plan::{Axes, Axis, Units, count, normalise, split};
+use crate::reduce::plan::{Axes, Axis, Units, count, normalise};
 use crate::reduce::product::multiplies_exactly;
 use crate::reduce::{Reduce, Source, Target, Types};
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// The operation along the axis.
@@ -348,7 +349,8 @@ impl Job {
 mod tests {
     use super::*;
     use crate::Serial;
-    use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
+    use crate::reduce::fixtures::{Noise, Strided, indices};
+    use crate::threads::Scoped;
 
     #[test]
     fn scans_agree_with_a_reference_loop() {
@@ -419,7 +421,7 @@ mod tests {
         };
         for direction in [Direction::Forward, Direction::Reverse] {
             let y = run(&Serial, direction);
-            assert_eq!(y.bytes, run(&Spawn(3), direction).bytes);
+            assert_eq!(y.bytes, run(&Scoped(3), direction).bytes);
             let values = x.values();
             let mut sum = 0.0;
             for i in 0..values.len() {
@@ -463,7 +465,7 @@ mod tests {
                 for direction in [Direction::Forward, Direction::Reverse] {
                     let mut all = Strided::contiguous(elem, &[rows, len], || (0.0, 0.0));
                     // SAFETY: the views lie in their buffers.
-                    unsafe { scan(&Spawn(2), op, direction, &x.source(), 1, &all.target()) };
+                    unsafe { scan(&Scoped(2), op, direction, &x.source(), 1, &all.target()) };
                     let bytes = len * elem.size();
                     for (row, wanted) in all.bytes.chunks_exact(bytes).enumerate() {
                         let mut alone = Strided::contiguous(elem, &[1, len], || (0.0, 0.0));

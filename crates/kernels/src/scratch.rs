@@ -23,7 +23,7 @@ pub fn taken_bytes() -> usize {
 }
 
 /// Calls `f` with `len` elements of a thread-local buffer, 64-byte aligned, with unspecified contents. Calls must not nest.
-pub(crate) fn with<T: crate::real::Real, R>(len: usize, f: impl FnOnce(*mut T) -> R) -> R {
+pub fn with<T: crate::real::Real, R>(len: usize, f: impl FnOnce(*mut T) -> R) -> R {
     LINES.with(|lines| {
         let mut lines = lines.borrow_mut();
         let needed = (len * size_of::<T>()).div_ceil(64);
@@ -44,7 +44,7 @@ fn no_memory(error: std::collections::TryReserveError) -> ! {
 }
 
 /// Reserves space for `more` elements; unwinds with [`no_memory`] if there is none.
-pub(crate) fn reserve<T>(to: &mut Vec<T>, more: usize) {
+pub fn reserve<T>(to: &mut Vec<T>, more: usize) {
     if let Err(error) = to.try_reserve_exact(more) {
         no_memory(error);
     }
@@ -87,7 +87,7 @@ pub fn collected<T>(most: usize, of: impl IntoIterator<Item = T>) -> Vec<T> {
 ///
 /// # Panics
 /// If there is no memory; the payload is the allocator's error.
-pub(crate) fn check_available(len_bytes: usize) {
+pub fn check_available(len_bytes: usize) {
     let mut all = Vec::<u8>::new();
     reserve(&mut all, len_bytes);
     // An allocation that nobody uses may be optimised away.

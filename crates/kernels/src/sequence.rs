@@ -2,8 +2,8 @@
 
 use crate::real::Shared;
 use crate::reduce::number::{Bit, Complex};
-use crate::reduce::plan::split;
 use crate::reduce::{Number, by_isa};
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// How two sequences are aligned at each shift.
@@ -377,7 +377,8 @@ by_isa! {
 mod tests {
     use super::*;
     use crate::Serial;
-    use crate::scoped::{Scoped, Values};
+    use crate::threads::Scoped;
+    use crate::values::Values;
 
     /// Sums in the order of the definition.
     fn reference(x: &[f64], w: &[f64], before: usize, len: usize) -> Vec<f64> {

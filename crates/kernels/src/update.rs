@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use crate::cast::Cast;
 use crate::reduce::by_isa;
-use crate::reduce::plan::split;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Update rule for a weight `w` and its states, given the gradient `g`.
@@ -362,7 +362,8 @@ by_isa! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reduce::fixtures::{Noise, Spawn, get, put};
+    use crate::reduce::fixtures::{Noise, get, put};
+    use crate::threads::Scoped;
 
     /// One step of one element, directly from the formulas.
     fn reference(step: &Step, w: &mut f64, g: f64, states: &mut [f64; MAX_STATES]) {
@@ -597,7 +598,7 @@ mod tests {
         let expected: Vec<_> = weights.iter().map(Owned::expected).collect();
         let buffers: Vec<Weight> = weights.iter_mut().map(Owned::buffers).collect();
         // SAFETY: all buffers have `n` elements of their types and do not overlap.
-        unsafe { update(&Spawn(2), &buffers) };
+        unsafe { update(&Scoped(2), &buffers) };
         for (weight, expected) in weights.iter().zip(&expected) {
             let compute = weight.weight.0.compute();
             for (k, (got, want)) in weight.values().iter().zip(expected).enumerate() {
@@ -633,7 +634,7 @@ mod tests {
             let mut weights = all(&mut Noise(52));
             let buffers: Vec<Weight> = weights.iter_mut().map(Owned::buffers).collect();
             // SAFETY: all buffers have `n` elements of their types and do not overlap.
-            unsafe { update(&Spawn(threads), &buffers) };
+            unsafe { update(&Scoped(threads), &buffers) };
             weights
         });
         for (one, four) in one.iter().zip(&four) {

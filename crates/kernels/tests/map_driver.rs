@@ -1,34 +1,7 @@
 //! The N-d driver, casts and copies on random layouts, compared with element-by-element loops.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use mxnet_kernels::map::{self, InnerLoops, Operand};
-use mxnet_kernels::{Elem, Serial, Threads, copy};
-
-/// Real threads, so that a sanitizer finds races and any run finds wrong splits.
-struct Scoped(usize);
-
-impl Threads for Scoped {
-    fn count(&self) -> usize {
-        self.0
-    }
-    fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
-        let next = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..self.0 {
-                scope.spawn(|| {
-                    loop {
-                        let i = next.fetch_add(1, Ordering::Relaxed);
-                        if i >= n {
-                            break;
-                        }
-                        task(i);
-                    }
-                });
-            }
-        });
-    }
-}
+use mxnet_kernels::{Elem, Scoped, Serial, copy};
 
 struct Rng(u64);
 

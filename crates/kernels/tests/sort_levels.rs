@@ -2,23 +2,7 @@
 
 use mxnet_kernels::isa::{Isa, limit_isa, machine};
 use mxnet_kernels::sort::{Order, Rows, partition, sort};
-use mxnet_kernels::{Elem, Serial, Threads};
-
-/// Threads of one call.
-struct Spawn;
-
-impl Threads for Spawn {
-    fn count(&self) -> usize {
-        3
-    }
-    fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            for first in 0..3 {
-                scope.spawn(move || (first..n).step_by(3).for_each(task));
-            }
-        });
-    }
-}
+use mxnet_kernels::{Elem, Scoped, Serial, Threads};
 
 /// A generator of Marsaglia's xorshift family.
 fn noise(state: &mut u64) -> u64 {
@@ -63,7 +47,7 @@ fn check<T: Copy + Ord + std::fmt::Debug>(elem: Elem, element: fn(i64) -> T, lev
             let mut want = keys.clone();
             want.sort_unstable();
             let what = format!("{elem:?}, {level:?}, arrangement {which} of {n}");
-            for threads in [&Serial as &dyn Threads, &Spawn] {
+            for threads in [&Serial as &dyn Threads, &Scoped(3)] {
                 let mut got = keys.clone();
                 let rows = Rows {
                     ptr: got.as_ptr().cast(),

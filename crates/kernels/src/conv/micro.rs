@@ -179,7 +179,7 @@ pub(super) fn fills(n: usize, block: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scoped::Values;
+    use crate::values::Values;
 
     fn every_micro_kernel_sums_its_segments<T: Blocked>() {
         for level in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::Serial;
-use crate::scoped::{Scoped, Values, close};
+use crate::threads::Scoped;
+use crate::values::{Values, close};
 
 const BASE: Conv = Conv {
     elem: Elem::F64,

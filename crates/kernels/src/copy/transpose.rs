@@ -365,7 +365,7 @@ unsafe fn move_item<T: Copy>(
 mod tests {
     use super::super::{copy_nd, fill_nd, zero};
     use crate::Serial;
-    use crate::scoped::Scoped;
+    use crate::threads::Scoped;
 
     /// Copies a dense array of `shape` from a source whose axes lie in `order`, reversed where `back` has a bit set, and compares item by item.
     fn check(size: usize, shape: &[usize], order: &[usize], back: usize) {

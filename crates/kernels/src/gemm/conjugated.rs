@@ -167,7 +167,8 @@ unsafe fn products<T: Scalar, const W: usize>(a: *const T, b: *const T, n: usize
 mod tests {
     use super::*;
     use crate::Serial;
-    use crate::reduce::fixtures::{Noise, Spawn};
+    use crate::reduce::fixtures::Noise;
+    use crate::threads::Scoped;
 
     fn run<T: Part + Default>(threads: &dyn Threads, elem: Elem, a: &[T], b: &[T]) -> Complex<T> {
         let mut out = Complex::new(T::default(), T::default());
@@ -202,7 +203,7 @@ mod tests {
                 (got - want).norm() <= 1e-12 * (1.0 + n as f64),
                 "{n}: {got} {want}"
             );
-            assert_eq!(run(&Spawn(3), Elem::C128, &a, &b), got);
+            assert_eq!(run(&Scoped(3), Elem::C128, &a, &b), got);
             let single = |x: &[f64]| x.iter().map(|&x| x as f32).collect::<Vec<f32>>();
             let (a, b) = (single(&a), single(&b));
             let half = run(&Serial, Elem::C64, &a, &b);
@@ -211,7 +212,7 @@ mod tests {
                 apart.norm() <= 1e-5 * (1.0 + n as f64),
                 "{n}: {half} {want}"
             );
-            assert_eq!(run(&Spawn(4), Elem::C64, &a, &b), half);
+            assert_eq!(run(&Scoped(4), Elem::C64, &a, &b), half);
         }
     }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::Serial;
-use crate::scoped::{Scoped, Values};
+use crate::threads::Scoped;
+use crate::values::Values;
 use half::{bf16, f16};
 
 /// Element types of the tests, with conversions from and to complex numbers.

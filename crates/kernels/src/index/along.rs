@@ -1,8 +1,9 @@
 //! Gather and scatter along one axis with one index per output element: `take_along_axis`, `pick` and their gradients.
 
 use super::{Sum, Write, with_size};
-use crate::reduce::plan::{Axes, Axis, count, offsets, split};
+use crate::reduce::plan::{Axes, Axis, count, offsets};
 use crate::reduce::with_elem;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Element `dense[i.., j, k..]` corresponds to `view[i.., indices[i.., j, k..], k..]`.

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::with_size;
-use crate::reduce::plan::split;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// One of the arrays to choose from.

@@ -6,7 +6,8 @@ use super::with_size;
 use crate::reduce::Source;
 use crate::reduce::count_bytes;
 use crate::reduce::kernel::truth_of;
-use crate::reduce::plan::{Axes, Axis, Walk, count, join, split};
+use crate::reduce::plan::{Axes, Axis, Walk, count, join};
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Elements per task.

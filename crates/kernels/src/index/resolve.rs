@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Threads;
-use crate::reduce::plan::{Axes, Axis, Walk, count, join, split};
+use crate::reduce::plan::{Axes, Axis, Walk, count, join};
 use crate::reduce::{Number, Source, with_elem};
+use crate::threads::split;
 
 /// What to do with an index that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,12 +1,13 @@
 use super::*;
 use crate::reduce::Source;
-use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
+use crate::reduce::fixtures::{Noise, Strided, indices};
+use crate::threads::Scoped;
 use crate::{Serial, Threads};
 
 fn resolved(mode: Mode, limit: usize, x: &Strided) -> Result<Vec<i64>, BadIndex> {
     let mut out = vec![0; x.shape.iter().product()];
     // SAFETY: the view lies in its buffer and `out` has room.
-    unsafe { resolve(&Spawn(2), mode, limit, &x.source(), out.as_mut_ptr()) }.map(|()| out)
+    unsafe { resolve(&Scoped(2), mode, limit, &x.source(), out.as_mut_ptr()) }.map(|()| out)
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn gathered_and_scattered_blocks_agree_with_reference_loops() {
             index
         };
         let homes: Vec<Vec<usize>> = indices(&shape).map(|i| home(&i)).collect();
-        let threads: &dyn Threads = if round % 2 == 0 { &Serial } else { &Spawn(2) };
+        let threads: &dyn Threads = if round % 2 == 0 { &Serial } else { &Scoped(2) };
         let before = dense.values();
         for write in [Write::Set, Write::Add] {
             let mut want = std::collections::HashMap::new();
@@ -254,7 +255,7 @@ fn along_an_axis_agrees_with_reference_loops() {
             }
             let target = view.target().ptr;
             // SAFETY: both views lie in their buffers and indices are in range.
-            unsafe { scatter_along(&Spawn(2), write, &what, target, dense.source().ptr) };
+            unsafe { scatter_along(&Scoped(2), write, &what, target, dense.source().ptr) };
             want.iter()
                 .for_each(|(i, want)| assert_eq!(view.at(i).0, *want));
         }
@@ -287,7 +288,7 @@ fn masks_become_index_arrays() {
         let mut out = vec![vec![0i64; want.len()]; shape.len()];
         let targets: Destinations = out.iter_mut().map(|o| o.as_mut_ptr()).collect();
         // SAFETY: there is room for all results on every axis.
-        let found = unsafe { nonzero(&Spawn(3), &x.source(), |_| Ok::<_, ()>(targets)) };
+        let found = unsafe { nonzero(&Scoped(3), &x.source(), |_| Ok::<_, ()>(targets)) };
         assert_eq!(found, Ok(want.len()));
         for (n, at) in want.iter().enumerate() {
             assert!(at.iter().zip(&out).all(|(&i, o)| o[n] == i as i64));

@@ -3,9 +3,10 @@
 use smallvec::SmallVec;
 
 use super::{Sum, Write, move_of, with_size};
-use crate::reduce::plan::{Axes, Axis, count, offsets, split};
+use crate::reduce::plan::{Axes, Axis, count, offsets};
 use crate::reduce::with_elem;
 use crate::scratch;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// One indexed axis of the view.

@@ -5,7 +5,7 @@ use super::row::InnerLoops;
 use crate::isa::{Isa, isa};
 use crate::nd::Axes;
 use crate::real::Shared;
-use crate::reduce::plan::split;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Number of values of a 16-bit type.

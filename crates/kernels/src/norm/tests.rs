@@ -1,6 +1,7 @@
 use super::*;
 use crate::real::Real;
-use crate::scoped::{Scoped, Values, close};
+use crate::threads::Scoped;
+use crate::values::{Values, close};
 use crate::{Serial, Threads};
 
 /// Normalisation of one set of elements in f64: `(y without affine, mean, var)`.

@@ -4,8 +4,8 @@ use super::Stream;
 use super::math::{half, long};
 use super::philox::words;
 use crate::reduce::kernel::store_of;
-use crate::reduce::plan::split;
 use crate::scratch;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// A table with as many equally likely cells as there are weights; each cell holds one or two outcomes.

@@ -7,8 +7,8 @@ use super::alias::Alias;
 use super::math::{SampleFloat, half, long};
 use super::philox::words;
 use crate::Threads;
-use crate::reduce::plan::split;
 use crate::scratch;
+use crate::threads::split;
 
 /// Counter blocks per tile.
 const TILE: usize = 256;

@@ -5,7 +5,7 @@ use super::math::SampleFloat;
 use super::philox::words;
 use crate::reduce::by_isa;
 use crate::reduce::kernel::store_of;
-use crate::reduce::plan::split;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Distributions that need a fixed number of random bits.

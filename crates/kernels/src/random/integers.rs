@@ -6,7 +6,7 @@ use super::math::{half, long};
 use super::philox::{philox, words};
 use crate::reduce::by_isa;
 use crate::reduce::kernel::store_of;
-use crate::reduce::plan::split;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Counter blocks per tile.

@@ -4,7 +4,7 @@ use super::Stream;
 use super::math::{SampleFloat, half, long};
 use super::philox::{philox, words};
 use crate::reduce::kernel::store_of;
-use crate::reduce::plan::split;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Elements per tile.

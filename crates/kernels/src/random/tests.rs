@@ -1,5 +1,6 @@
 use super::*;
-use crate::reduce::fixtures::{Spawn, get};
+use crate::reduce::fixtures::get;
+use crate::threads::Scoped;
 use crate::{Elem, Serial, Threads};
 
 const STREAM: Stream = Stream {
@@ -58,7 +59,7 @@ fn samples_depend_only_on_seed_and_index() {
     ] {
         for elem in [Elem::F32, Elem::F64, Elem::F16] {
             let all = sample(&Serial, what, elem, 20_001);
-            assert_eq!(all, sample(&Spawn(3), what, elem, 20_001));
+            assert_eq!(all, sample(&Scoped(3), what, elem, 20_001));
             for n in [0, 1, 3, 1024, 1025] {
                 assert_eq!(all[..n], sample(&Serial, what, elem, n));
             }
@@ -92,7 +93,7 @@ fn follows(what: &str, mut x: Vec<f64>, distribution: impl Fn(f64) -> f64) {
 fn samples_follow_their_distributions() {
     let n = 200_000;
     for elem in [Elem::F32, Elem::F64] {
-        let of = |what| sample(&Spawn(2), what, elem, n);
+        let of = |what| sample(&Scoped(2), what, elem, n);
         let u = of(Distribution::Uniform {
             low: 2.0,
             high: 5.0,
@@ -196,7 +197,7 @@ fn gamma_samples_follow_their_distribution() {
     let n = 100_000;
     for shape in [0.3, 1.0, 4.5, 30.0, 1000.0, 1e12] {
         let x = gammas(&Serial, Scale::Linear, &[shape], Elem::F64, n);
-        assert_eq!(x, gammas(&Spawn(3), Scale::Linear, &[shape], Elem::F64, n));
+        assert_eq!(x, gammas(&Scoped(3), Scale::Linear, &[shape], Elem::F64, n));
         // One shape for all elements and one per element give the same samples.
         assert_eq!(
             x[..500],
@@ -266,7 +267,7 @@ fn discrete_samples_have_the_right_moments() {
         let own: Vec<&[f64]> = own.iter().map(Vec::as_slice).collect();
         for given in [&shared, &own] {
             let x = counts(&Serial, what, given, Elem::I64, n);
-            assert_eq!(x, counts(&Spawn(3), what, given, Elem::I64, n));
+            assert_eq!(x, counts(&Scoped(3), what, given, Elem::I64, n));
             assert!(x.iter().all(|&x| x >= 0.0));
             // Zipf samples are heavy-tailed: their excess kurtosis is below 300.
             let excess = if what == Counts::Zipf { 300.0 } else { 20.0 };
@@ -316,7 +317,7 @@ fn integers_are_equally_likely() {
             read(elem, n, &out)
         };
         let x = run(&Serial);
-        assert_eq!(x, run(&Spawn(2)));
+        assert_eq!(x, run(&Scoped(2)));
         assert!(x.iter().all(|&x| x >= low as f64 && x < high as f64));
         // Chi-squared test with ten classes: the statistic is below 28 with probability 0.999 (nine degrees of freedom).
         let classes = (high - low as i128).min(10) as usize;
@@ -375,7 +376,7 @@ fn choices() {
     // SAFETY: two rows of four weights and room for their draws.
     unsafe {
         categorical(
-            &Spawn(2),
+            &Scoped(2),
             STREAM,
             weights.as_ptr(),
             2,
@@ -426,7 +427,7 @@ fn multivariate_counts_add_up() {
     let p = [0.2, 0.0, 0.5, 0.3];
     let mut out = vec![0i64; 4 * 20_000];
     // SAFETY: there is room for 20000 rows of four.
-    unsafe { multinomial(&Spawn(2), STREAM, &[10.0], &p, 20_000, 4, out.as_mut_ptr()) };
+    unsafe { multinomial(&Scoped(2), STREAM, &[10.0], &p, 20_000, 4, out.as_mut_ptr()) };
     assert!(
         out.chunks(4)
             .all(|row| row.iter().sum::<i64>() == 10 && row[1] == 0)

@@ -4,9 +4,10 @@ use std::mem::MaybeUninit;
 
 use super::kernel::{Fold, Lane, Load, Max, Min, SCALAR_LEN, by_isa, fold_row, load_of, truth_of};
 use super::number::{Bit, Complex, Number};
-use super::plan::{Axes, Axis, Units, Walk, count, join, normalise, split};
+use super::plan::{Axes, Axis, Units, Walk, count, join, normalise};
 use super::{Source, Target};
 use crate::lanes::in_lanes;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Which extreme to look for.
@@ -393,7 +394,8 @@ impl Search {
 mod tests {
     use super::*;
     use crate::Serial;
-    use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
+    use crate::reduce::fixtures::{Noise, Strided, indices};
+    use crate::threads::Scoped;
 
     fn better(which: Extreme, b: (f64, f64), a: (f64, f64)) -> bool {
         let nan = |v: (f64, f64)| v.0.is_nan() || v.1.is_nan();
@@ -507,7 +509,7 @@ mod tests {
             for at in [low, high] {
                 x.bytes[4 * at..4 * at + 4].copy_from_slice(&2f32.to_ne_bytes());
             }
-            for threads in [&Serial as &dyn Threads, &Spawn(3)] {
+            for threads in [&Serial as &dyn Threads, &Scoped(3)] {
                 // SAFETY: the views lie in their buffers.
                 unsafe { arg_reduce(threads, Extreme::Max, &x.source(), None, &y.target()) };
                 assert_eq!(y.at(&[0]).0, low as f64);

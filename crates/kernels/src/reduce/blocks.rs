@@ -8,8 +8,9 @@ use smallvec::SmallVec;
 use super::elements::Elements;
 use super::fold::Reduce;
 use super::kernel::Kernel;
-use super::plan::{Axes, Axis, Units, Walk, count, split};
+use super::plan::{Axes, Axis, Units, Walk, count};
 use super::types::Types;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Bytes of one block of a row: its source and its converted copy fit in L1.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::blocks::SEGMENT;
 use super::kernel::{by_isa, truth_of};
-use super::plan::split;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Number of nonzero elements among `n` dense ones.

@@ -1,33 +1,8 @@
-//! Fixtures for tests: threads, random numbers, strided buffers and a scalar reader of them.
+//! Fixtures for tests: random numbers, strided buffers and a scalar reader of them.
 
 use super::number::{Number, with_elem};
 use super::{Source, Target};
-use crate::{Elem, Threads};
-
-/// Test threads: starts `0` new threads at every call.
-pub(crate) struct Spawn(pub usize);
-
-impl Threads for Spawn {
-    fn count(&self) -> usize {
-        self.0
-    }
-
-    fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
-        let next = std::sync::atomic::AtomicUsize::new(0);
-        std::thread::scope(|s| {
-            for _ in 0..self.0 {
-                s.spawn(|| {
-                    loop {
-                        match next.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
-                            i if i < n => task(i),
-                            _ => break,
-                        }
-                    }
-                });
-            }
-        });
-    }
-}
+use crate::Elem;
 
 /// xorshift64*: enough for test data.
 pub(crate) struct Noise(pub u64);

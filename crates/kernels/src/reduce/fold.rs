@@ -6,8 +6,9 @@ use super::blocks::Plan;
 use super::count::count_dense;
 use super::elements::Memory;
 use super::kernel::by_isa;
-use super::plan::{Axes, Axis, count, normalise, offsets, split};
+use super::plan::{Axes, Axis, count, normalise, offsets};
 use super::{Source, Target};
+use crate::threads::split;
 use crate::{Elem, Serial, Threads};
 
 /// What a reduction computes of the elements `x` of each output.

@@ -1,7 +1,8 @@
 use super::*;
 use crate::Serial;
 use crate::reduce::computed::{Computed, num_tasks_computed, reduce_computed};
-use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
+use crate::reduce::fixtures::{Noise, Strided, indices};
+use crate::threads::Scoped;
 
 /// Shape of the result (length 1 at reduced axes), and every output by a scalar loop.
 fn reference(op: Reduce, x: &Strided, axes: &[bool]) -> (Vec<usize>, Vec<(f64, f64)>) {
@@ -290,8 +291,8 @@ fn threads_do_not_change_a_bit() {
             y.bytes
         };
         let serial = run(&Serial);
-        assert_eq!(serial, run(&Spawn(2)));
-        assert_eq!(serial, run(&Spawn(5)));
+        assert_eq!(serial, run(&Scoped(2)));
+        assert_eq!(serial, run(&Scoped(5)));
     }
 }
 
@@ -344,7 +345,7 @@ fn the_first_of_several_complex_nans_is_the_extreme() {
                         ..y.target()
                     };
                     // SAFETY: the views lie in their buffers.
-                    unsafe { reduce(&Spawn(2), op, &x.source(), &[true], &target) };
+                    unsafe { reduce(&Scoped(2), op, &x.source(), &[true], &target) };
                     let (re, im) = y.at(&[0]);
                     assert!(
                         re.is_nan() && im == 3.0,
@@ -407,7 +408,7 @@ fn computed_elements_are_read_once_and_give_the_same_bits() {
             for op in ops {
                 let mut expected = Strided::contiguous(to, &kept, || (0.0, 0.0));
                 // SAFETY: the views lie in their buffers.
-                unsafe { reduce(&Spawn(2), op, &x.source(), axes, &expected.target()) };
+                unsafe { reduce(&Scoped(2), op, &x.source(), axes, &expected.target()) };
                 let rows: [&crate::reduce::ComputeRow; 2] = [&in_buffer, &elsewhere];
                 for row in rows {
                     let source = Computed {
@@ -424,7 +425,7 @@ fn computed_elements_are_read_once_and_give_the_same_bits() {
                     num_taken += 1;
                     num_read.store(0, Ordering::Relaxed);
                     // SAFETY: the view lies in its buffer.
-                    unsafe { reduce_computed(&Spawn(3), op, &source, axes, &target) };
+                    unsafe { reduce_computed(&Scoped(3), op, &source, axes, &target) };
                     assert_eq!(num_read.load(Ordering::Relaxed), bytes.len() / size);
                     assert_eq!(
                         y.bytes, expected.bytes,

@@ -2,8 +2,6 @@
 
 use smallvec::SmallVec;
 
-use crate::Threads;
-
 /// One loop: its length and its byte strides in source and target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Axis {
@@ -155,19 +153,4 @@ impl<'a> Walk<'a> {
             step = 1;
         }
     }
-}
-
-/// Runs `task(i)` for `i < n`, in groups of consecutive tasks, on as many threads as `work` (the total number of elements) is worth.
-///
-/// The assignment of tasks to threads does not change results, because the caller fixes the tasks.
-pub(crate) fn split(threads: &dyn Threads, n: usize, work: usize, task: &(dyn Fn(usize) + Sync)) {
-    // Less work is not worth waking a thread.
-    const MIN_TASK_WORK: usize = 32 * 1024;
-    let groups = (work / MIN_TASK_WORK).min(8 * threads.count()).min(n);
-    if groups < 2 || threads.count() < 2 {
-        return (0..n).for_each(task);
-    }
-    threads.run(groups, &|g| {
-        (n * g / groups..n * (g + 1) / groups).for_each(task)
-    });
 }

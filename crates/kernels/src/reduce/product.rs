@@ -1,9 +1,9 @@
 //! Recomputes products of floats that over- or underflowed. Independent lanes may leave the range of the type although the product in the order of
 //! the elements does not.
 
-use super::plan::split;
 use super::{Source, Target};
 use crate::cast::Cast;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Elements converted at once.

@@ -3,9 +3,10 @@
 use std::mem::MaybeUninit;
 
 use super::kernel::{Lane, Load, Max, by_isa, fold_row, load_of, store_of};
-use super::plan::{Axes, Axis, Units, Walk, count, normalise, split};
+use super::plan::{Axes, Axis, Units, Walk, count, normalise};
 use super::{Source, Target};
 use crate::lanes::in_lanes;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Outputs and options of [`moments`].
@@ -472,7 +473,8 @@ by_isa! {
 mod tests {
     use super::*;
     use crate::Serial;
-    use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
+    use crate::reduce::fixtures::{Noise, Strided, indices};
+    use crate::threads::Scoped;
 
     #[test]
     fn moments_and_log_sum_exp_agree_with_reference_loops() {
@@ -529,7 +531,7 @@ mod tests {
             };
             // SAFETY: the views lie in their buffers.
             unsafe {
-                moments(&Spawn(2), &x.source(), &axes, &what);
+                moments(&Scoped(2), &x.source(), &axes, &what);
                 if !complex {
                     log_sum_exp(&Serial, &x.source(), &axes, &lse.target());
                 }
@@ -602,7 +604,7 @@ mod tests {
             (y.at(&[0]).0, y.at(&[1]).0)
         };
         let got = run(&Serial);
-        assert_eq!(got, run(&Spawn(3)));
+        assert_eq!(got, run(&Scoped(3)));
         let v = x.values();
         let mean = v.iter().map(|v| v.0).sum::<f64>() / n as f64;
         let deviation =

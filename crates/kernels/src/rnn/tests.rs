@@ -1,6 +1,7 @@
 use super::*;
 use crate::Serial;
-use crate::scoped::{Scoped, Values, close};
+use crate::threads::Scoped;
+use crate::values::{Values, close};
 
 /// Operands in the order x, h0, c0, wi, wh, bi, bh.
 type Operands = [Vec<f64>; 7];

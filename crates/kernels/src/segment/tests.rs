@@ -1,7 +1,7 @@
 use super::{Fold, Malformed, Segments, check, cumsum, fold, softmax};
 use crate::Elem;
-use crate::scoped::Scoped;
 use crate::softmax::Kind;
+use crate::threads::Scoped;
 
 #[test]
 fn invalid_offsets_are_reported() {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::Serial;
-use crate::scoped::{Scoped, Values, close};
+use crate::threads::Scoped;
+use crate::values::{Values, close};
 
 /// Softmax or log-softmax of the first `n` elements in f64, followed by zeros.
 fn reference(x: &[f64], n: usize, kind: Kind, temperature: f64) -> Vec<f64> {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::key::{Key, OrderedWord, with_keys};
 use super::search::{SearchKey, Side, Sorted};
 use crate::reduce::by_isa;
-use crate::reduce::plan::split;
 use crate::scratch;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Minimum number of elements per task.
@@ -374,7 +374,8 @@ by_isa! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reduce::fixtures::{Noise, Spawn};
+    use crate::reduce::fixtures::Noise;
+    use crate::threads::Scoped;
 
     fn reference(edges: &[f64], x: f64) -> i64 {
         if Some(&x) == edges.last() {
@@ -400,13 +401,13 @@ mod tests {
             // SAFETY: lengths are those of the slices.
             unsafe {
                 bin_numbers(
-                    &Spawn(3),
+                    &Scoped(3),
                     &bins,
                     x.as_ptr().cast(),
                     x.len(),
                     numbers.as_mut_ptr(),
                 );
-                histogram(&Spawn(3), &bins, x.as_ptr().cast(), x.len(), &mut counts);
+                histogram(&Scoped(3), &bins, x.as_ptr().cast(), x.len(), &mut counts);
             }
             assert_eq!(numbers, wanted, "{spacing:?}");
             for (i, count) in counts.iter().enumerate() {
@@ -458,8 +459,8 @@ mod tests {
             let mut counts = vec![0; span];
             // SAFETY: lengths are those of the vectors.
             let (low, high) = unsafe {
-                occurrences(&Spawn(3), x.as_ptr(), x.len(), -7, &mut counts);
-                extremes(&Spawn(3), x.as_ptr(), x.len())
+                occurrences(&Scoped(3), x.as_ptr(), x.len(), -7, &mut counts);
+                extremes(&Scoped(3), x.as_ptr(), x.len())
             };
             assert_eq!((Some(&low), Some(&high)), (x.iter().min(), x.iter().max()));
             let mut wanted = vec![0_i64; span];

@@ -1,9 +1,9 @@
 //! Membership: which elements of one array occur in another (`isin`).
 
 use super::key::{Key, Keyed};
-use crate::reduce::plan::split;
 use crate::reduce::with_elem;
 use crate::scratch;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Method of the lookup.
@@ -186,14 +186,15 @@ impl<K: Key> Set<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reduce::fixtures::{Noise, Spawn};
+    use crate::reduce::fixtures::Noise;
+    use crate::threads::Scoped;
 
     fn found<T: Copy>(elem: Elem, lookup: Lookup, values: &[T], members: &[T]) -> Vec<bool> {
         let mut out = vec![2_u8; values.len()];
         // SAFETY: lengths are those of the slices.
         unsafe {
             contains(
-                &Spawn(3),
+                &Scoped(3),
                 lookup,
                 elem,
                 values.as_ptr().cast(),

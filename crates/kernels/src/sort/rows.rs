@@ -6,8 +6,8 @@ use super::numbered::Numbered;
 use super::quicksort::{self, Word};
 use crate::real;
 use crate::reduce::kernel::by_isa;
-use crate::reduce::plan::split;
 use crate::scratch;
+use crate::threads::split;
 use crate::{Elem, Serial, Threads};
 
 /// Direction. NaN counts as the largest value: last if ascending, first if descending. Equal elements keep the order of their indices in both.

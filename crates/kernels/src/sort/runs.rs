@@ -4,8 +4,8 @@ use std::mem::MaybeUninit;
 
 use super::key::Keyed;
 use crate::real::Shared;
-use crate::reduce::plan::split;
 use crate::reduce::{by_isa, with_elem};
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Whether NaNs are equal to each other.

@@ -2,8 +2,8 @@
 
 use super::key::{Key, Keyed, OrderedWord, with_keys};
 use crate::reduce::by_isa;
-use crate::reduce::plan::split;
 use crate::scratch;
+use crate::threads::split;
 use crate::{Elem, Threads};
 
 /// Insertion position among equal elements.

@@ -301,7 +301,8 @@ fn within<T: OrderedWord>(x: &[T], range: &Range<T::Word>) -> (usize, Vec<T::Wor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reduce::fixtures::{Noise, Spawn};
+    use crate::reduce::fixtures::Noise;
+    use crate::threads::Scoped;
     use crate::{Elem, Serial};
 
     fn check(threads: &dyn Threads, x: &[f32], n: usize, ranks: &[usize]) {
@@ -343,7 +344,7 @@ mod tests {
             let spike: Vec<f32> = (0..n).map(|i| f32::from(u8::from(i + 1 == n))).collect();
             let ranks = [0, n / 4, n / 2, n / 2, n - 1];
             for x in [smooth, coarse, rising, spike] {
-                check(&Spawn(3), &x, n, &ranks);
+                check(&Scoped(3), &x, n, &ranks);
                 check(&Serial, &x, n, &ranks[2..3]);
             }
         }
@@ -354,12 +355,12 @@ mod tests {
         let mut noise = Noise(8);
         let x: Vec<f32> = (0..40_000).map(|_| noise.unit() as f32).collect();
         check(
-            &Spawn(2),
+            &Scoped(2),
             &x,
             40_000,
             &(0..40_000).step_by(701).collect::<Vec<_>>(),
         );
-        check(&Spawn(2), &x, 8, &[0, 3, 4, 7]);
+        check(&Scoped(2), &x, 8, &[0, 3, 4, 7]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use super::*;
-use crate::reduce::fixtures::{Noise, Spawn, Strided};
+use crate::reduce::fixtures::{Noise, Strided};
+use crate::threads::Scoped;
 use crate::{Elem, Serial, Threads};
 
 /// NumPy's order: first by which parts are NaN, then by value.
@@ -81,7 +82,7 @@ fn rows_are_sorted_and_selected_in_numpys_order() {
                 continue;
             }
             let x = data(&mut noise, elem, rows, n);
-            let threads: &dyn Threads = if n % 2 == 0 { &Spawn(3) } else { &Serial };
+            let threads: &dyn Threads = if n % 2 == 0 { &Scoped(3) } else { &Serial };
             let values = x.values();
             for order in [Order::Ascending, Order::Descending] {
                 let mut sorted = Strided::contiguous(elem, &[rows, n], || (0.0, 0.0));
@@ -291,7 +292,7 @@ fn runs_of_many_elements_are_the_same_on_any_number_of_threads() {
         .filter(|&i| i == 0 || x[i] != x[i - 1])
         .map(|i| i as i64)
         .collect();
-    for threads in [&Serial as &dyn Threads, &Spawn(3)] {
+    for threads in [&Serial as &dyn Threads, &Scoped(3)] {
         let (mut values, mut at) = (vec![-1_i32; starts.len()], vec![-1_i64; starts.len()]);
         // SAFETY: `n` elements, room for as many runs as there are.
         unsafe {
@@ -317,7 +318,7 @@ fn long_rows_of_every_element_size_are_sorted() {
             let mut wanted = x.clone();
             wanted.sort_by(f64::total_cmp);
             let narrow: Vec<f32> = x.iter().map(|&v| v as f32).collect();
-            for threads in [&Serial as &dyn Threads, &Spawn(3)] {
+            for threads in [&Serial as &dyn Threads, &Scoped(3)] {
                 let (mut wide, mut half) = (vec![0.0_f64; n], vec![0.0_f32; n]);
                 let rows = |elem, ptr| Rows {
                     ptr,

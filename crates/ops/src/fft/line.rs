@@ -5,7 +5,7 @@
 //! an even length, the last) count twice: attribute `middle` is the factor for them.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::fft::{self as kernel, Direction, Lines, Precision, Spectrum, Transform};
+use mxnet_fft::{self as kernel, Direction, Lines, Precision, Spectrum, Transform};
 use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 use smallvec::SmallVec;
 

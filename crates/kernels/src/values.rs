@@ -1,33 +1,4 @@
-//! Threads and input data for this crate's tests.
-
-use crate::Threads;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Test threads: starts `0` scoped threads at every call.
-pub(crate) struct Scoped(pub usize);
-
-impl Threads for Scoped {
-    fn count(&self) -> usize {
-        self.0
-    }
-
-    fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
-        let next = AtomicUsize::new(0);
-        std::thread::scope(|s| {
-            for _ in 0..self.0 {
-                s.spawn(|| {
-                    loop {
-                        let t = next.fetch_add(1, Ordering::Relaxed);
-                        if t >= n {
-                            break;
-                        }
-                        task(t);
-                    }
-                });
-            }
-        });
-    }
-}
+//! Input data for this crate's tests.
 
 /// Reproducible values in [-1, 1) with 20 bits, so that products of two are exact in f64.
 pub(crate) struct Values(pub u64);

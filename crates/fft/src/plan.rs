@@ -8,8 +8,8 @@ use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 use super::real::RealPlan;
 use super::three::Three;
 use super::{Direction, Spectrum};
-use crate::real::Real;
-use crate::scratch;
+use mxnet_kernels::real::Real;
+use mxnet_kernels::scratch;
 
 /// How a transform of one length is computed.
 pub(super) enum Plan<T: Sample> {

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use super::*;
-use crate::Serial;
+use mxnet_kernels::{Scoped, Serial};
 
 type C = Complex<f64>;
 
@@ -228,5 +228,5 @@ fn threads_and_blocks_change_nothing() {
         }
         y
     };
-    assert!(run(&Serial) == run(&crate::scoped::Scoped(3)));
+    assert!(run(&Serial) == run(&Scoped(3)));
 }

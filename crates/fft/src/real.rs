@@ -7,8 +7,8 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection};
 
 use super::plan::{Sample, complex};
-use crate::real::{Real, per_isa};
-use crate::scratch;
+use mxnet_kernels::real::Real;
+use mxnet_kernels::{per_isa, scratch};
 
 /// Factors of the results of a real transform, or of the spectrum that is transformed back.
 #[derive(Clone, Copy)]
