@@ -251,7 +251,16 @@ def races() -> list[Step]:
         # A forked child goes on. A test fails by the exit status that the first race gives.
         "TSAN_OPTIONS": "die_after_fork=0 halt_on_error=1",
     }
-    crates = ["mxnet-engine", "mxnet-tensor", "mxnet-kernels", "mxnet-fft", "mxnet-core", "mxnet-ops", "mxnet-graph", "mxnet"]
+    crates = [
+        "mxnet-engine",
+        "mxnet-tensor",
+        "mxnet-kernels",
+        "mxnet-fft",
+        "mxnet-core",
+        "mxnet-ops",
+        "mxnet-graph",
+        "mxnet",
+    ]
     options = ["-Zbuild-std", "--target", target, "--target-dir", "target/races", "--lib", "--tests", "--no-fail-fast"]
     return [Step(crate, cargo("test", *options, "-p", crate), environment, limit_s=3600) for crate in crates]
 

@@ -294,7 +294,11 @@ pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|context| {
         let dtype = context.samples()?.dtype;
-        context.done(noncentral(context, "df", 1)?.astype(dtype)?)
+        context.done(
+            half_noncentral(context, "df", 1)?
+                .scale(2.0)?
+                .astype(dtype)?,
+        )
     }),
     form: Form::ParamsOnly,
     ..DISTRIBUTION
@@ -321,14 +325,17 @@ pub static NONCENTRAL_F: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|context| {
         let dtype = context.samples()?.dtype;
-        let half = context.checked(1, 1.0, "dfden", "above 0")?.half()?;
-        let above = noncentral(context, "dfnum", 2)?
-            .with_parameter(&DIVIDE, &context.parameter(0, 1.0)?)?;
-        let below = context.samples_as(DType::F64)?.gamma(&half, false)?;
+        let dfden = context.checked(1, 1.0, "dfden", "above 0")?;
+        let above = half_noncentral(context, "dfnum", 2)?;
+        // Half a central chi-square sample.
+        let below = context
+            .samples_as(DType::F64)?
+            .gamma(&dfden.half()?, false)?;
         context.done(
             above
-                .with_parameter(&MULTIPLY, &half)?
                 .div(&below)?
+                .with_parameter(&MULTIPLY, &dfden)?
+                .with_parameter(&DIVIDE, &context.parameter(0, 1.0)?)?
                 .astype(dtype)?,
         )
     }),
@@ -336,22 +343,27 @@ pub static NONCENTRAL_F: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Noncentral chi-square samples in float64. Parameter 0 is the degrees of freedom, parameter `at` the noncentrality.
-fn noncentral(context: &CompositeContext, name: &'static str, at: usize) -> Result<Array> {
+/// Halves of noncentral chi-square samples, in float64. Parameter 0 is the degrees of freedom, parameter `at` the noncentrality.
+fn half_noncentral(context: &CompositeContext, name: &'static str, at: usize) -> Result<Array> {
     let df = context.checked(0, 1.0, name, "above 0")?;
-    let nonc = context.checked(at, 0.0, "nonc", "at least 0")?;
+    let nonc = context.checked(at, 0.0, "nonc", "at least 0")?.half()?;
     let samples = context.samples_as(DType::F64)?;
     let shifted = |rest: &Parameter| {
-        let normal = samples.draw("normal", 0.0, 1.0)?;
-        let square = normal.add(&alone(&nonc)?.unary(&SQRT)?)?.unary(&SQUARE)?;
-        square.add(&samples.gamma(&rest.half()?, false)?.scale(2.0)?)
+        let deviation = std::f64::consts::FRAC_1_SQRT_2;
+        let normal = match &nonc {
+            Parameter::Number(x) => samples.draw("normal", x.sqrt(), deviation)?,
+            Parameter::Elements(x) => samples
+                .draw("normal", 0.0, deviation)?
+                .add(&x.unary(&SQRT)?)?,
+        };
+        normal
+            .unary(&SQUARE)?
+            .add(&samples.gamma(&rest.half()?, false)?)
     };
     let mixed = |df: &Parameter| {
-        let pairs = samples.counts("poisson", &[&nonc.half()?])?;
+        let pairs = samples.counts("poisson", &[&nonc])?;
         let shape = pairs.with_parameter(&ADD, &df.half()?)?;
-        samples
-            .gamma(&Parameter::Elements(shape), false)?
-            .scale(2.0)
+        samples.gamma(&Parameter::Elements(shape), false)
     };
     match &df {
         Parameter::Number(k) if *k > 1.0 => shifted(&Parameter::Number(k - 1.0)),
