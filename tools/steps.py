@@ -180,7 +180,8 @@ def rust_tests() -> list[Step]:
     # The packages of one command share the features of their dependencies. proptest, which only this crate uses, asks
     # for one that the extension has not: together with it, all crates would be built again.
     alone = ["mxnet-tensor"]
-    others = [f"mxnet-{crate}" for crate in ("engine", "kernels", "fft", "core", "ops", "graph", "module", "cuda", "c")]
+    crates = ("engine", "kernels", "fft", "image", "core", "ops", "graph", "module", "cuda", "c")
+    others = [f"mxnet-{crate}" for crate in crates]
     # The extension has no Rust tests. It is named because of the features of its dependencies.
     others += ["mxnet", "rust-serve", "mxnet-python"]
     environment = build_environment()

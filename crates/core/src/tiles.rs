@@ -53,10 +53,11 @@ pub struct ArrayForm {
 
 /// An axis of the chain's shape.
 #[derive(Clone, Debug)]
-struct Axis {
-    len: usize,
+pub struct Axis {
+    /// Number of positions.
+    pub len: usize,
     /// Byte strides, one for each array.
-    strides: SmallVec<[isize; 8]>,
+    pub strides: SmallVec<[isize; 8]>,
 }
 
 /// A chain of operators, prepared for arrays of known layouts and dtypes.
@@ -309,7 +310,7 @@ fn loops_of(link: &Link, block: &[Axis], arrays: &[ArrayForm]) -> Loops {
 }
 
 /// The axes of a shape without those of length 1. Neighbouring axes that are contiguous in all arrays are merged.
-fn merged(shape: &[usize], strides: &[Strides]) -> SmallVec<[Axis; 4]> {
+pub fn merged(shape: &[usize], strides: &[Strides]) -> SmallVec<[Axis; 4]> {
     let mut axes: SmallVec<[Axis; 4]> = SmallVec::new();
     for (axis, &len) in shape.iter().enumerate() {
         if len == 1 {
@@ -327,20 +328,4 @@ fn merged(shape: &[usize], strides: &[Strides]) -> SmallVec<[Axis; 4]> {
         axes.push(Axis { len, strides: own });
     }
     axes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn axes_that_are_contiguous_in_all_arrays_are_merged() {
-        let strides = |s: &[isize]| Strides::from_slice(s);
-        let dense = [strides(&[48, 16, 4]), strides(&[48, 16, 4])];
-        let axes = merged(&[2, 3, 4], &dense);
-        assert_eq!((axes.len(), axes[0].len), (1, 24));
-        let with_row = [strides(&[48, 16, 4]), strides(&[0, 0, 4])];
-        let axes = merged(&[2, 3, 4], &with_row);
-        assert_eq!(axes.iter().map(|a| a.len).collect::<Vec<_>>(), [6, 4]);
-    }
 }

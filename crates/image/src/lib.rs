@@ -16,5 +16,5 @@ pub use decode::{Channels, MAX_PIXELS, Order, decode};
 pub use encode::{Format, encode};
 pub use error::{Error, Result};
 pub use pixels::Pixels;
-pub use prepare::{Normalization, Step, prepare, to_planes};
+pub use prepare::{Normalization, Step, apply, prepare, to_planes};
 pub use resize::{Interpolation, resize};

@@ -66,35 +66,3 @@ pub(crate) fn multiplied<T: MatrixElement>(a: &[T], exponent: i32) -> Option<Vec
         copy
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use num_complex::Complex;
-
-    #[test]
-    fn ordinary_matrices_are_left_alone() {
-        assert_eq!(exponent(&[1.0_f64, -1e30, 0.0]), 0);
-        assert_eq!(exponent(&[1e-3_f32, 300.0]), 0);
-        assert_eq!(exponent::<f64>(&[]), 0);
-        assert_eq!(exponent(&[0.0_f64, -0.0]), 0);
-        assert_eq!(exponent(&[f64::INFINITY, 1.0]), 0);
-    }
-
-    #[test]
-    fn scaling_makes_squares_safe_and_is_undone() {
-        for size in [5e-324_f64, 1e-310, 1e-200, 1e160, f64::MAX] {
-            let a = [size, -size, 0.0];
-            let e = exponent(&a);
-            let mut scaled = multiplied(&a, e).unwrap_or_default();
-            assert!((0.25..=1e61).contains(&scaled[0]), "{size}: {}", scaled[0]);
-            multiply(&mut scaled, -e);
-            assert_eq!(scaled, a);
-        }
-        let a = [Complex::new(f32::MAX, f32::MAX)];
-        let mut scaled = multiplied(&a, exponent(&a)).unwrap_or_default();
-        assert!(scaled[0].re <= 65536.0);
-        multiply(&mut scaled, -exponent(&a));
-        assert_eq!(scaled, a);
-    }
-}

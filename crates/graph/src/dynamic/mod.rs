@@ -2,7 +2,7 @@
 
 mod fit;
 mod json;
-mod number;
+pub mod number;
 mod program;
 mod template;
 mod walk;

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 /// Values of a number, or of a symbol, in three traces.
-pub(super) type Three<T> = [T; 3];
+pub type Three<T> = [T; 3];
 
 /// A sum of products of sizes.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +127,7 @@ fn candidates<R>(
 }
 
 /// The polynomial with these values.
-pub(super) fn fit_whole(values: Three<i64>, symbols: &[Three<i64>]) -> Option<Polynomial> {
+pub fn fit_whole(values: Three<i64>, symbols: &[Three<i64>]) -> Option<Polynomial> {
     if values[0] == values[1] && values[1] == values[2] {
         return Some(Polynomial::new(values[0], 0, &[]));
     }
@@ -156,7 +156,7 @@ pub(super) fn follows_one(values: Three<i64>, symbols: &[Three<i64>]) -> bool {
 }
 
 /// The number with exactly these real values, bit for bit.
-pub(super) fn fit_real(values: Three<f64>, symbols: &[Three<i64>]) -> Option<Number> {
+pub fn fit_real(values: Three<f64>, symbols: &[Three<i64>]) -> Option<Number> {
     /// Above this, not all integers are exact as float64.
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     if values
@@ -189,36 +189,4 @@ pub(super) fn fit_real(values: Three<f64>, symbols: &[Three<i64>]) -> Option<Num
         }
         is_same(constant, 1).then(|| quotient(constant, 1))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_fitted_at_two_sizes_and_checked_at_the_third() {
-        let symbols = [[4, 5, 9], [7, 9, 12]];
-        for (values, sizes, expected) in [
-            ([9, 11, 19], [100, 0], Some(201)),
-            ([28, 45, 108], [2, 3], Some(6)),
-            ([11, 14, 21], [2, 3], Some(5)),
-            ([16, 25, 81], [3, 0], Some(9)),
-            ([2, 2, 4], [3, 0], None),
-        ] {
-            let found = fit_whole(values, &symbols);
-            let found = found.and_then(|x| x.at(&sizes.map(Some)));
-            assert_eq!(found, expected, "{values:?}");
-        }
-    }
-
-    #[test]
-    fn quotients_are_exact() {
-        let symbols = [[4, 5, 9]];
-        let values = symbols[0].map(|n| 1.0 / (3 * n) as f64);
-        let Some(Number::Quotient(constant, below)) = fit_real(values, &symbols) else {
-            panic!("no quotient was found");
-        };
-        assert_eq!((constant, below.at(&[Some(7)])), (1.0, Some(21)));
-        assert_eq!(fit_real([0.5, 0.25, 0.7], &symbols), None);
-    }
 }
