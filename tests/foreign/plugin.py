@@ -32,10 +32,11 @@ class Recorder:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         namespace.be_lenient(False)
+        excluded = {function: self.rules.of_source(source) for function, source in self.sources.items()}
         for item in items:
             name = self.name(item.nodeid)
             callspec = getattr(item, "callspec", None)
-            by = self.rules.of_source(self.sources.get(name.split("[")[0], ""))
+            by = excluded.get(name.split("[")[0])
             by = by or next(
                 filter(
                     None, (self.rules.of_parameter(value) for value in (callspec.params.values() if callspec else ()))
