@@ -74,10 +74,36 @@ macro_rules! lanes {
         }
     })* };
 }
-lanes!(
-    Bit, 256 128; i8, 256 128; u8, 256 128; i16, 128 64; u16, 128 64; i32, 64 32; u32, 64 32; f32, 64 32;
-    i64, 32 16; u64, 32 16; f64, 32 16; Complex<f32>, 32 16; Complex<f64>, 16 16;
-);
+lanes!(Bit, 256 128; f32, 64 32; f64, 32 16; Complex<f32>, 32 16; Complex<f64>, 16 16);
+
+/// Integers have the same fold in any order, so the compiler chooses the lanes. With fixed ones it leaves the loop scalar.
+macro_rules! any_lanes {
+    ($($t:ty),*) => { $(impl Lane for $t {
+        #[inline(always)]
+        fn fold<S: Copy, O: Fold<Self>, P: Prepare<S, Self>>(row: &[S]) -> Self {
+            let (x, mut all) = (row.as_ptr(), O::neutral());
+            for i in 0..row.len() {
+                // SAFETY: `i` is below the length.
+                all = O::apply(all, P::of(unsafe { *x.add(i) }));
+            }
+            all
+        }
+        #[inline(always)]
+        fn fold_numbers<O: Fold<Self>>(row: &[Self]) -> Self {
+            let (x, mut all) = (row.as_ptr(), O::neutral());
+            for i in 0..row.len() {
+                // SAFETY: `i` is below the length.
+                all = O::apply_numbers(all, unsafe { *x.add(i) });
+            }
+            all
+        }
+        #[inline(always)]
+        fn may_have_nan(_: &[Self]) -> bool {
+            false
+        }
+    })* };
+}
+any_lanes!(i8, u8, i16, u16, i32, u32, i64, u64);
 
 /// An associative operator with its neutral element.
 pub(crate) trait Fold<A>: Copy + 'static {
