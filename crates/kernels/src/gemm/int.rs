@@ -3,6 +3,7 @@
 //! Wrapping arithmetic is the same for signed and unsigned types, so one loop per element size serves both.
 
 use super::{Block, Matrix, Problem};
+use crate::reduce::by_isa;
 use std::cell::RefCell;
 
 /// Element types that add and multiply without rounding.
@@ -45,6 +46,8 @@ impl Exact for bool {
 const ROWS: usize = 4;
 const COLUMNS: usize = 64;
 const DEPTH: usize = 256;
+/// Up to this many elements of C are summed one by one: a panel has many more lanes.
+const FEW: usize = 16;
 
 thread_local! {
     /// The copied piece of B. Its words of 8 bytes give the alignment.
@@ -93,6 +96,10 @@ pub(super) unsafe fn multiply<T: Exact>(block: &Block) {
         Corner::new(block.b, job.b),
         Corner::new(block.c, job.c),
     );
+    if block.m * block.n <= FEW {
+        // SAFETY: same contract.
+        return unsafe { dots::<T>(job.p, (block.m, block.n), a, b, c) };
+    }
     PIECE.with(|piece| {
         let mut piece = piece.borrow_mut();
         piece.resize(DEPTH * COLUMNS, 0);
@@ -184,22 +191,13 @@ fn add<T: Exact>(a: T, b: T) -> T {
     T::from_f64(1.0).mul_add(a, b)
 }
 
-/// `ROWS` rows of A times the piece, for the CPU's instruction set.
-///
-/// # Safety
-/// `depth` elements at each row with the stride in bytes; `depth * COLUMNS` elements at `piece`.
-unsafe fn panel<T: Exact>(
-    a: [*const T; ROWS],
-    a_stride: isize,
-    piece: *const T,
-    depth: usize,
-) -> [[T; COLUMNS]; ROWS] {
-    #[inline(always)]
-    unsafe fn body<T: Exact>(
-        a: [*const T; ROWS],
-        a_stride: isize,
-        piece: *const T,
-        depth: usize,
+by_isa! {
+    /// `ROWS` rows of A times the piece.
+    ///
+    /// # Safety
+    /// `depth` elements at each row with the stride in bytes; `depth * COLUMNS` elements at `piece`.
+    unsafe fn panel [T: Exact] [T] (
+        a: [*const T; ROWS], a_stride: isize, piece: *const T, depth: usize,
     ) -> [[T; COLUMNS]; ROWS] {
         let mut sums = [[T::ZERO; COLUMNS]; ROWS];
         for q in 0..depth {
@@ -216,36 +214,52 @@ unsafe fn panel<T: Exact>(
         }
         sums
     }
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn avx2<T: Exact>(
-        a: [*const T; ROWS],
-        a_stride: isize,
-        piece: *const T,
-        depth: usize,
-    ) -> [[T; COLUMNS]; ROWS] {
-        // SAFETY: same contract.
-        unsafe { body(a, a_stride, piece, depth) }
+}
+
+/// Each element of C as the sum of products of a row of A and a column of B.
+///
+/// # Safety
+/// The corners reach `m x k`, `k x n` and `m x n` elements.
+unsafe fn dots<T: Exact>(p: &Problem, (m, n): (usize, usize), a: Corner, b: Corner, c: Corner) {
+    let (alpha, beta) = (T::from_f64(p.alpha), T::from_f64(p.beta));
+    for i in 0..m {
+        for j in 0..n {
+            let (row, column) = ((a.at(i, 0), a.col_stride), (b.at(0, j), b.row_stride));
+            // SAFETY: row i of A and column j of B have k elements; (i, j) is inside C.
+            unsafe {
+                let c = c.at::<T>(i, j).cast_mut();
+                let before = if p.beta == 0.0 {
+                    T::ZERO
+                } else {
+                    beta.mul_add(*c, T::ZERO)
+                };
+                *c = alpha.mul_add(dot::<T>(row, column, p.k), before);
+            }
+        }
     }
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn avx512<T: Exact>(
-        a: [*const T; ROWS],
-        a_stride: isize,
-        piece: *const T,
-        depth: usize,
-    ) -> [[T; COLUMNS]; ROWS] {
-        // SAFETY: same contract.
-        unsafe { body(a, a_stride, piece, depth) }
-    }
-    match crate::isa::isa() {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `isa()` found the features; same contract.
-        crate::isa::Isa::Avx512 => unsafe { avx512(a, a_stride, piece, depth) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `isa()` found the features; same contract.
-        crate::isa::Isa::Avx2 => unsafe { avx2(a, a_stride, piece, depth) },
-        // SAFETY: same contract.
-        _ => unsafe { body(a, a_stride, piece, depth) },
+}
+
+by_isa! {
+    /// Sum of `n` products. Operands are a pointer and the bytes between elements.
+    ///
+    /// # Safety
+    /// Both operands have `n` elements.
+    unsafe fn dot [T: Exact] [T] (x: (*const T, isize), y: (*const T, isize), n: usize) -> T {
+        let ((x, x_stride), (y, y_stride)) = (x, y);
+        let mut sum = T::ZERO;
+        // SAFETY: i < n.
+        unsafe {
+            if (x_stride, y_stride) == (size_of::<T>() as isize, size_of::<T>() as isize) {
+                for i in 0..n {
+                    sum = (*x.add(i)).mul_add(*y.add(i), sum);
+                }
+            } else {
+                for i in 0..n {
+                    let x = *x.wrapping_byte_offset(i as isize * x_stride);
+                    sum = x.mul_add(*y.wrapping_byte_offset(i as isize * y_stride), sum);
+                }
+            }
+        }
+        sum
     }
 }
