@@ -1,7 +1,7 @@
 //! Membership: which elements of one array occur in another (`isin`).
 
 use super::key::{Key, Keyed};
-use crate::reduce::with_elem;
+use crate::reduce::{by_isa, with_elem};
 use crate::scratch;
 use crate::threads::split;
 use crate::{Elem, Threads};
@@ -9,7 +9,7 @@ use crate::{Elem, Threads};
 /// Method of the lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lookup {
-    /// A table of flags over the range of the members if that is small enough, otherwise hashing.
+    /// Comparing with each of a few members, a table of flags over the range of the members if that is small enough, otherwise hashing.
     Auto,
     /// Hashing.
     Hash,
@@ -19,6 +19,9 @@ pub enum Lookup {
 
 /// A table of flags is used for up to this many flags per element.
 const FLAGS: usize = 8;
+
+/// Up to this many members are compared with each value: many values at a time, which a lookup does one by one.
+const FEW: usize = 24;
 
 /// Writes for each of `m` values whether it equals one of the `n` members. NaN equals nothing.
 ///
@@ -44,8 +47,10 @@ pub unsafe fn contains(
     with_elem!(elem, T => {
         // SAFETY: guaranteed by the caller.
         let members = unsafe { std::slice::from_raw_parts(members.cast::<T>(), n) };
-        let keys = scratch::collected(n, members.iter().filter(|x| !Keyed::is_nan(**x)).map(|x| x.key()));
-        let set = Set::new(lookup, &keys, m);
+        let set = (lookup == Lookup::Hash || n > FEW).then(|| {
+            let keys = scratch::collected(n, members.iter().filter(|x| !Keyed::is_nan(**x)).map(|x| x.key()));
+            Set::new(lookup, &keys, m)
+        });
         split(threads, m.div_ceil(CHUNK), m * 8, &|chunk| {
             let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
             // SAFETY: the caller's arrays; chunks of the output are disjoint.
@@ -55,11 +60,31 @@ pub unsafe fn contains(
                     std::slice::from_raw_parts_mut((out as *mut u8).add(start), end - start),
                 )
             };
+            let Some(set) = &set else {
+                // SAFETY: as many results as values.
+                return unsafe { equal_any::<T>(values, members, out) };
+            };
             for (out, value) in out.iter_mut().zip(values) {
                 *out = u8::from(!Keyed::is_nan(*value) && set.has(value.key()));
             }
         });
     });
+}
+
+by_isa! {
+    /// Writes for each value whether it equals one of the members.
+    ///
+    /// # Safety
+    /// `out` is as long as `values`.
+    unsafe fn equal_any [T: Copy + PartialEq] [T] (values: &[T], members: &[T], out: &mut [u8]) {
+        out.fill(0);
+        for &member in members {
+            for i in 0..values.len() {
+                // SAFETY: i < n.
+                unsafe { *out.get_unchecked_mut(i) |= u8::from(*values.get_unchecked(i) == member) };
+            }
+        }
+    }
 }
 
 /// # Safety
@@ -234,7 +259,9 @@ mod tests {
         let ends = [i64::MIN, i64::MAX, 0];
         let all = [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX - 1, i64::MAX];
         let wanted = [true, false, false, true, false, true];
-        assert_eq!(found(Elem::I64, Lookup::Auto, &all, &ends), wanted);
+        for lookup in [Lookup::Auto, Lookup::Hash] {
+            assert_eq!(found(Elem::I64, lookup, &all, &ends), wanted);
+        }
         let members = [-0.0, 3.0, f64::NAN];
         let values = [-1.0, 0.0, 0.5, 3.0, 4.0, f64::NAN];
         let wanted = [false, true, false, true, false, false];
@@ -249,7 +276,9 @@ mod tests {
         let members = [0.0, f64::NAN, f64::INFINITY];
         let values = [-0.0, f64::NAN, f64::INFINITY, 1.0];
         let wanted = [true, false, true, false];
-        assert_eq!(found(Elem::F64, Lookup::Auto, &values, &members), wanted);
+        for lookup in [Lookup::Auto, Lookup::Hash] {
+            assert_eq!(found(Elem::F64, lookup, &values, &members), wanted);
+        }
         assert_eq!(
             found(Elem::U8, Lookup::Auto, &[1_u8, 2], &[]),
             [false, false]
