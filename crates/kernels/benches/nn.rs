@@ -7,37 +7,8 @@ use mxnet_kernels::norm::{self, Affine, BatchNorm, Centre, RowNorm, Statistics};
 use mxnet_kernels::pool::{self, Kind, Pool};
 use mxnet_kernels::rnn::{self, Cell, Cotangents, Direction, Gradients, Parameters, Rnn};
 use mxnet_kernels::softmax::{self, Softmax};
-use mxnet_kernels::{Elem, Serial, Threads};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use mxnet_kernels::{Elem, Scoped, Serial, Threads};
 use std::time::Instant;
-
-/// Scoped threads that are started at every call, which costs more than a thread pool.
-struct Scoped(usize);
-
-impl Threads for Scoped {
-    fn count(&self) -> usize {
-        self.0
-    }
-
-    fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            loop {
-                let t = next.fetch_add(1, Ordering::Relaxed);
-                if t >= n {
-                    break;
-                }
-                task(t);
-            }
-        };
-        std::thread::scope(|s| {
-            for _ in 1..self.0.min(n) {
-                s.spawn(work);
-            }
-            work();
-        });
-    }
-}
 
 /// Median time in seconds of as many calls as fit in 0.6 s.
 fn median(mut f: impl FnMut()) -> f64 {

@@ -27,7 +27,7 @@ impl Threads for Serial {
     }
 }
 
-/// Starts as many threads as it says at each call and waits for their end: for tests and benchmarks.
+/// Starts this many threads at each call and waits for their end: for tests and benchmarks.
 #[derive(Clone, Copy, Debug)]
 pub struct Scoped(pub usize);
 

@@ -1,7 +1,6 @@
 //! Files to pixels and back.
 
-use mxnet_image::{Channels, Order, decode};
-use mxnet_image::{Error, Format, Pixels, encode};
+use mxnet_image::{Channels, Error, Format, Order, Pixels, decode, encode};
 
 fn image() -> Pixels {
     let data = (0..32 * 24 * 3).map(|i| (i * 7 % 251) as u8).collect();

@@ -1,7 +1,6 @@
 //! Parts of images.
 
-use mxnet_image::Error;
-use mxnet_image::Pixels;
+use mxnet_image::{Error, Pixels};
 
 fn image() -> Pixels {
     Pixels::new(2, 3, 2, (0..12).collect()).expect("it has 2 * 3 * 2 bytes")

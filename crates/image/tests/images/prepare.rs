@@ -1,7 +1,6 @@
 //! The steps to a network's input.
 
-use mxnet_image::{Error, Interpolation, Pixels};
-use mxnet_image::{Normalization, Step, apply, to_planes};
+use mxnet_image::{Error, Interpolation, Normalization, Pixels, Step, apply, to_planes};
 
 fn image() -> Pixels {
     Pixels::new(2, 3, 2, (0..12).collect()).expect("the bytes are as many")

@@ -1,7 +1,6 @@
 //! Other sizes.
 
-use mxnet_image::{Error, Pixels};
-use mxnet_image::{Interpolation, resize};
+use mxnet_image::{Error, Interpolation, Pixels, resize};
 
 const ALL: [Interpolation; 5] = [
     Interpolation::Nearest,

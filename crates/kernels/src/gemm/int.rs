@@ -46,8 +46,8 @@ impl Exact for bool {
 const ROWS: usize = 4;
 const COLUMNS: usize = 64;
 const DEPTH: usize = 256;
-/// Up to this many elements of C are summed one by one: a panel has many more lanes.
-const FEW: usize = 16;
+/// Up to this many elements of C are computed as dot products: a panel has many more lanes.
+const MAX_DOT_PRODUCTS: usize = 16;
 
 thread_local! {
     /// The copied piece of B. Its words of 8 bytes give the alignment.
@@ -96,9 +96,9 @@ pub(super) unsafe fn multiply<T: Exact>(block: &Block) {
         Corner::new(block.b, job.b),
         Corner::new(block.c, job.c),
     );
-    if block.m * block.n <= FEW {
+    if block.m * block.n <= MAX_DOT_PRODUCTS {
         // SAFETY: same contract.
-        return unsafe { dots::<T>(job.p, (block.m, block.n), a, b, c) };
+        return unsafe { dot_products::<T>(job.p, (block.m, block.n), a, b, c) };
     }
     PIECE.with(|piece| {
         let mut piece = piece.borrow_mut();
@@ -133,7 +133,7 @@ unsafe fn with_piece<T: Exact>(
     c: Corner,
     piece: *mut T,
 ) {
-    let (alpha, beta) = (T::from_f64(p.alpha), T::from_f64(p.beta));
+    let alpha = T::from_f64(p.alpha);
     for left in (0..n).step_by(COLUMNS) {
         let width = COLUMNS.min(n - left);
         // C = beta C first; each piece then adds to it.
@@ -142,11 +142,7 @@ unsafe fn with_piece<T: Exact>(
                 // SAFETY: (i, j) is inside C.
                 unsafe {
                     let c = c.at::<T>(i, j) as *mut T;
-                    *c = if p.beta == 0.0 {
-                        T::ZERO
-                    } else {
-                        beta.mul_add(*c, T::ZERO)
-                    };
+                    *c = scaled(p, c);
                 }
             }
         }
@@ -186,6 +182,19 @@ unsafe fn with_piece<T: Exact>(
     }
 }
 
+/// `beta` times an element of C, which is not read for `beta` 0.
+///
+/// # Safety
+/// `c` can be read unless `beta` is 0.
+#[inline(always)]
+unsafe fn scaled<T: Exact>(p: &Problem, c: *const T) -> T {
+    match p.beta {
+        0.0 => T::ZERO,
+        // SAFETY: guaranteed by the caller.
+        beta => T::from_f64(beta).mul_add(unsafe { *c }, T::ZERO),
+    }
+}
+
 #[inline(always)]
 fn add<T: Exact>(a: T, b: T) -> T {
     T::from_f64(1.0).mul_add(a, b)
@@ -220,20 +229,21 @@ by_isa! {
 ///
 /// # Safety
 /// The corners reach `m x k`, `k x n` and `m x n` elements.
-unsafe fn dots<T: Exact>(p: &Problem, (m, n): (usize, usize), a: Corner, b: Corner, c: Corner) {
-    let (alpha, beta) = (T::from_f64(p.alpha), T::from_f64(p.beta));
+unsafe fn dot_products<T: Exact>(
+    p: &Problem,
+    (m, n): (usize, usize),
+    a: Corner,
+    b: Corner,
+    c: Corner,
+) {
+    let alpha = T::from_f64(p.alpha);
     for i in 0..m {
         for j in 0..n {
             let (row, column) = ((a.at(i, 0), a.col_stride), (b.at(0, j), b.row_stride));
             // SAFETY: row i of A and column j of B have k elements; (i, j) is inside C.
             unsafe {
                 let c = c.at::<T>(i, j).cast_mut();
-                let before = if p.beta == 0.0 {
-                    T::ZERO
-                } else {
-                    beta.mul_add(*c, T::ZERO)
-                };
-                *c = alpha.mul_add(dot::<T>(row, column, p.k), before);
+                *c = alpha.mul_add(dot::<T>(row, column, p.k), scaled(p, c));
             }
         }
     }

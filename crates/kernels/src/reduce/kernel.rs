@@ -41,9 +41,9 @@ macro_rules! by_isa {
 }
 pub(crate) use by_isa;
 
-/// An accumulator type whose rows are folded in independent lanes: 256 bytes, four of the widest registers.
+/// An accumulator type whose rows are folded in independent lanes, those of floats in 256 bytes: four of the widest registers.
 pub(crate) trait Lane: Number {
-    /// Folds a row, in an order that depends on its length only.
+    /// Folds a row. The result depends on its elements only: floats are folded in an order that the length gives.
     fn fold<S: Copy, O: Fold<Self>, P: Prepare<S, Self>>(row: &[S]) -> Self;
     /// The fold of a row without NaN by [`Fold::apply_numbers`].
     fn fold_numbers<O: Fold<Self>>(row: &[Self]) -> Self;
@@ -76,7 +76,8 @@ macro_rules! lanes {
 }
 lanes!(Bit, 256 128; f32, 64 32; f64, 32 16; Complex<f32>, 32 16; Complex<f64>, 16 16);
 
-/// Integers have the same fold in any order, so the compiler chooses the lanes. With fixed ones it leaves the loop scalar.
+/// Integers have the same fold in any order, so the compiler chooses the lanes. Fixed lanes would become one vector each, whose elements LLVM gathers
+/// from several blocks of the row.
 macro_rules! any_lanes {
     ($($t:ty),*) => { $(impl Lane for $t {
         #[inline(always)]

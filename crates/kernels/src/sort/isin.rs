@@ -9,7 +9,8 @@ use crate::{Elem, Threads};
 /// Method of the lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lookup {
-    /// Comparing with each of a few members, a table of flags over the range of the members if that is small enough, otherwise hashing.
+    /// Comparison with each member if there are at most [`MAX_COMPARED`]; otherwise a table of truth values over the range of the members if that is
+    /// small enough; otherwise hashing.
     Auto,
     /// Hashing.
     Hash,
@@ -20,8 +21,8 @@ pub enum Lookup {
 /// A table of flags is used for up to this many flags per element.
 const FLAGS: usize = 8;
 
-/// Up to this many members are compared with each value: many values at a time, which a lookup does one by one.
-const FEW: usize = 24;
+/// Up to this many members are compared with each value. A loop of comparisons is vectorised; a lookup takes one value at a time.
+const MAX_COMPARED: usize = 24;
 
 /// Writes for each of `m` values whether it equals one of the `n` members. NaN equals nothing.
 ///
@@ -47,7 +48,7 @@ pub unsafe fn contains(
     with_elem!(elem, T => {
         // SAFETY: guaranteed by the caller.
         let members = unsafe { std::slice::from_raw_parts(members.cast::<T>(), n) };
-        let set = (lookup == Lookup::Hash || n > FEW).then(|| {
+        let set = (lookup == Lookup::Hash || n > MAX_COMPARED).then(|| {
             let keys = scratch::collected(n, members.iter().filter(|x| !Keyed::is_nan(**x)).map(|x| x.key()));
             Set::new(lookup, &keys, m)
         });
