@@ -22,11 +22,13 @@ __all__ = [
     "RemovedAttribute",
     "RemovedModuleLoader",
     "attribute_finder",
+    "check_removed_keywords",
     "old_attribute",
     "old_function",
     "old_keywords",
     "old_method",
     "removed",
+    "removed_keywords",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,6 +84,7 @@ REMOVED: dict[str, dict[str, str]] = {
         "sym": _GRAPHS,
         "symbol": _GRAPHS,
     },
+    "mxnet.gluon": {"ParameterDict": "parameters are in a dictionary, as `mx.gluon.Block.collect_params` returns"},
     "mxnet.gluon.contrib": {
         "cnn": "`mx.gluon.nn.DeformableConvolution` and `mx.gluon.nn.ModulatedDeformableConvolution`",
         "nn": "its layers are in `mx.gluon.nn`",
@@ -302,6 +305,60 @@ class RemovedAttribute:
             name=self._name,
             obj=instance,
         )
+
+
+def check_removed_keywords(function: Callable[..., Any], kwargs: Mapping[str, Any], instead: Mapping[str, str]) -> None:
+    """Refuse keyword arguments that a function had in older versions, with an error that says what to use.
+
+    Parameters
+    ----------
+    function : callable
+        What the arguments are for; those that it takes are not refused.
+    kwargs : mapping of str to object
+        The keyword arguments of the call.
+    instead : mapping of str to str
+        The older arguments, and what replaced them.
+
+    Raises
+    ------
+    TypeError
+        If the function does not take one of the older arguments.
+    """
+    given = [name for name in instead if name in kwargs]
+    if not given:
+        return
+    taken = inspect.signature(function).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
+        return
+    for name in given:
+        if name not in taken:
+            problem = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
+            raise TypeError(f"{problem}: it was removed; {instead[name]}")
+
+
+def removed_keywords(instead: Mapping[str, str]) -> Callable[[F], F]:
+    """Decorator: as `check_removed_keywords`, for each call of the function.
+
+    Parameters
+    ----------
+    instead : mapping of str to str
+        Older arguments, and what replaced them.
+
+    Returns
+    -------
+    decorator
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                check_removed_keywords(function, kwargs, instead)
+            return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]  # functools.wraps keeps the signature
+
+    return decorate
 
 
 def removed(module: str, name: str) -> AttributeError:

@@ -269,3 +269,33 @@ def test_text_of_arrays_follows_the_options():
 def test_errors_of_questions_are_numpys():
     for expression in ("np.isdtype(3, 'bool')", "np.promote_types('int8', 'nothing')"):
         assert isinstance(outcome(expression, mx.np, {})[1], type(outcome(expression, numpy, {})[1]))
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "int32"])
+def test_numpys_float64_is_a_python_float_beside_arrays(name):
+    x = mx.np.array([1, 2, 3]).astype(name)
+    for number, same in ((numpy.sqrt(2.0), 2.0**0.5), (numpy.complex128(1 + 2j), 1 + 2j)):
+        for operation in (
+            lambda x, n: x * n,
+            lambda x, n: n * x,
+            lambda x, n: n - x,
+            lambda x, n: x / n,
+            lambda x, n: x**n,
+            lambda x, n: x[0] + n,
+            lambda x, n: mx.np.where(x > 1, x, n),
+            lambda x, n: mx.np.add(n, x),
+            lambda x, n: mx.jit(lambda x: x * n)(x),
+        ):
+            found, wanted = operation(x, number), operation(x, same)
+            assert found.dtype == wanted.dtype
+            assert (found == wanted).all()
+        assert mx.np.result_type(x, number) == mx.np.result_type(x, same)
+
+
+def test_numpys_float64_keeps_its_dtype_under_numpys_rules_and_in_arrays():
+    number = numpy.float64(2)
+    assert mx.np.array(number).dtype == mx.np.array([number]).dtype == "float64"
+    assert (mx.np.ones(2) * numpy.array([2.0])).dtype == "float64"
+    with np_default_dtype(True):
+        x = mx.np.ones(2, "float32")
+        assert (x * number).dtype == mx.np.result_type(x, number) == "float64"

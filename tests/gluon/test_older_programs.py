@@ -39,15 +39,54 @@ def test_params_get_makes_no_parameters():
         params.get("other", shape=(2,), init="zeros")
 
 
-def test_name_scope_and_prefix_say_that_they_are_gone():
+def test_names_of_blocks_say_that_they_are_gone():
     net = nn.HybridSequential()
-    for name in ("name_scope", "prefix"):
+    for name in ("name_scope", "prefix", "name"):
         with pytest.raises(
             AttributeError, match=rf"'HybridSequential' object has no attribute '{name}': it was removed"
         ):
             getattr(net, name)
     net.prefix = "mine"  # an attribute of the program's own
     assert net.prefix == "mine"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [nn.Dense, nn.HybridSequential, gluon.rnn.LSTM, gluon.loss.L2Loss, nn.Conv2D, gluon.Block],
+    ids=lambda make: make.__name__,
+)
+def test_older_arguments_of_blocks_say_what_replaced_them(make):
+    sizes = {nn.Dense: (3,), gluon.rnn.LSTM: (3,), nn.Conv2D: (3, 1)}.get(make, ())
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'prefix': it was removed; .* named by the attri"):
+        make(*sizes, prefix="x_")
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'params': it was removed; to share a parameter"):
+        make(*sizes, params=None)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'prefx'$"):
+        make(*sizes, prefx="x_")
+
+
+def test_blocks_may_have_arguments_of_the_older_names():
+    class Passes(nn.HybridBlock):
+        def __init__(self, prefix=None, params=None):
+            super().__init__(prefix=prefix, params=params)
+
+    class Keeps(nn.HybridBlock):
+        def __init__(self, prefix, **kwargs):
+            super().__init__()
+            self.prefix, self.params_of_mine = prefix, kwargs["params"]
+
+    with pytest.raises(TypeError, match=r"^Block.__init__\(\) got an unexpected keyword argument 'params': it was rem"):
+        Passes()
+    net = Keeps("x_", params=3)
+    assert (net.prefix, net.params_of_mine) == ("x_", 3)
+    assert list(inspect.signature(Keeps).parameters) == ["prefix", "kwargs"]
+    assert list(inspect.signature(nn.Dense).parameters)[:2] == ["units", "activation"]
+    assert not inspect.signature(gluon.Block).parameters
+
+
+def test_the_class_of_parameter_dictionaries_says_what_replaced_it():
+    with pytest.raises(AttributeError, match=r"no attribute 'ParameterDict': it was removed; .*Block.collect_params"):
+        _ = gluon.ParameterDict
 
 
 def test_hybrid_forward_is_named_when_forward_is_missing():

@@ -75,3 +75,34 @@ def test_modules_have_two_names():
     assert mx.img is mx.image
     assert mx.rnd is mx.random
     assert mx.viz is mx.visualization
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+def test_take_truncates_floats(dtype, mode):
+    weight = np.array(X[0])
+    weight.attach_grad()
+    at = np.array([0, 2, 1.75, 2], dtype=dtype)
+    with autograd.record():
+        rows = np.take(weight, at, axis=1, mode=mode)
+        rows.backward(np.ones_like(rows))
+    onp.testing.assert_array_equal(rows.asnumpy(), X[0][:, [0, 2, 1, 2]])
+    assert weight.grad.tolist() == [[1, 1, 2, 0]] * 3
+    onp.testing.assert_array_equal(weight.take(at, axis=1, mode=mode).asnumpy(), rows.asnumpy())
+    traced = mx.jit(lambda weight, at: np.take(weight, at, axis=1, mode=mode))
+    onp.testing.assert_array_equal(traced(weight, at).asnumpy(), rows.asnumpy())
+
+
+def test_floats_out_of_bounds_are_none_of_takes_positions():
+    for wrong in (4.0, -5.0, onp.nan, onp.inf):
+        with pytest.raises(IndexError, match="out of bounds"):
+            np.take(np.array(X[0]), np.array([0.0, wrong]), axis=1)
+    assert np.take(np.array(X[0]), np.array([-9.0, 9.0]), axis=1, mode="clip").tolist() == X[0][:, [0, 3]].tolist()
+
+
+def test_take_refuses_floats_under_numpys_rules():
+    with (
+        mx.util.np_default_dtype(True),
+        pytest.raises(TypeError, match="take: indices must be integers, found float64"),
+    ):
+        np.take(np.ones(3), np.ones(2))

@@ -101,6 +101,15 @@ def test_arange_like():
         npx.arange_like(x, axis=2)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "uint8", "int16", "bool", "int64"])
+def test_arange_like_counts_beyond_what_narrow_dtypes_hold(dtype):
+    x = np.zeros((1, 3000), dtype=dtype)
+    y = npx.arange_like(x, axis=1)
+    assert y.dtype.kind == ("f" if "float" in dtype else "i")
+    assert y.dtype.itemsize == max(x.dtype.itemsize if dtype != "bfloat16" else 2, 4)
+    assert y.tolist() == list(range(3000))
+
+
 def test_slices_by_tuples_are_those_by_brackets():
     x = counted(4, 5, 6)
     assert npx.slice(x, (1, 0), (3, 4)).tolist() == x[1:3, 0:4].tolist()

@@ -1,5 +1,6 @@
 """Networks: parameters, blocks, layers, losses, metrics, data and training."""
 
+from mxnet._renamed import attribute_finder
 from mxnet.gluon import contrib, data, loss, metric, model_zoo, nn, probability, rnn, utils
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.parameter import Constant, DeferredInitializationError, Parameter
@@ -24,3 +25,5 @@ __all__ = [
     "rnn",
     "utils",
 ]
+
+__getattr__ = attribute_finder(__name__)

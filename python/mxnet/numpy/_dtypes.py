@@ -172,7 +172,8 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     Parameters
     ----------
     *arrays_and_dtypes : array, dtype or Python number
-        Numbers count by their kind only.
+        Numbers count by their kind only; so do NumPy's float64 and
+        complex128, whose classes derive from Python's, unless NumPy's rules are chosen.
 
     Returns
     -------
@@ -201,8 +202,10 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
         raise ValueError("result_type: at least one array or dtype is required")
     dtypes, weak = [], ""
     for operand in arrays_and_dtypes:
-        if type(operand) in _KINDS:
-            kind = _KINDS[type(operand)]
+        kind = _KINDS.get(type(operand))
+        if kind is None and isinstance(operand, (float, complex)) and not _core.numpy_promotion():
+            kind = "f" if isinstance(operand, float) else "c"
+        if kind is not None:
             weak = max(weak, kind, key=" bifc".find)
         elif isinstance(operand, (list, tuple)):
             dtypes.append(asarray(operand).dtype)

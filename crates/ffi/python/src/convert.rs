@@ -14,7 +14,7 @@ use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::gil_cell::Ref;
 use crate::gil_release::without_gil;
-use crate::numbers::{derived_number, is_list, number, numpy_number};
+use crate::numbers::{derived_float, derived_number, is_list, number, numpy_number};
 use crate::{interop, nested_sequence, sharing};
 
 /// An array argument: the caller's array object, or an array converted from another object.
@@ -89,6 +89,9 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>
     if is_list(object) {
         let array = interop::from_object(object, None, sharing::Sharing::Allowed)?;
         return Ok(Some(Operand::converted(array)));
+    }
+    if let Some(value) = derived_float(object)? {
+        return made(py, Array::weak_scalar(value)).map(Some);
     }
     if let Some((value, dtype)) = numpy_number(object)? {
         return made(py, Array::scalar(value, dtype)).map(Some);

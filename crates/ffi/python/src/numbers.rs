@@ -1,7 +1,7 @@
 //! Numbers and sequences of integers, read from Python objects.
 
 use mxnet::core::{Value, memory};
-use mxnet::tensor::{DType, Kind, Scalar};
+use mxnet::tensor::{DType, Kind, Promotion, Scalar, promotion};
 use num_complex::Complex;
 use pyo3::exceptions::{PyMemoryError, PyOverflowError};
 use pyo3::ffi;
@@ -74,6 +74,16 @@ pub fn derived_number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     let builtin =
         class.call_method1(crate::once_box::interned!(py, "__new__"), (&class, object))?;
     number(&builtin)
+}
+
+/// A number of a class derived from Python's `float` or `complex`, such as NumPy's float64, that is to be treated as a Python number: as an operand,
+/// unless the rules are NumPy's. Without this, a factor `numpy.sqrt(2)` would make float64 of smaller floats.
+pub fn derived_float(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    let is_float = object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyComplex>();
+    match is_float && promotion() == Promotion::Mx {
+        true => derived_number(object),
+        false => Ok(None),
+    }
 }
 
 /// A NumPy scalar: its value and dtype.

@@ -1,6 +1,6 @@
 //! Whole slices along an axis: take, compress, extract.
 
-use mxnet_tensor::{Casting, DType, Dims, IndexItem, Scalar};
+use mxnet_tensor::{Casting, DType, Dims, IndexItem, Promotion, Scalar, promotion};
 
 use super::resolve::resolved_or_unchanged;
 use super::{GATHER, SCATTER_ADD, element_read, gather_along, nonzero};
@@ -26,7 +26,10 @@ pub static TAKE: OpDef = OpDef {
     doc: "The slices of `a` at `indices` along `axis`, of the flattened array for None. `mode` determines how an index out of bounds is treated: an \
         error ('raise'; negative ones count from the end), modulo the length ('wrap'), or the nearest index ('clip').",
     about: &[
-        ("indices", "Positions along the axis."),
+        (
+            "indices",
+            "Positions along the axis. Floats are truncated, unless NumPy's dtypes are set: programs for MXNet count in float32.",
+        ),
         ("mode", "How a position out of bounds is treated."),
     ],
     returns: &[(
@@ -54,7 +57,9 @@ pub static TAKE: OpDef = OpDef {
                 &converted
             }
             // As in NumPy, booleans are the positions 0 and 1.
-            (_, DType::Bool) => {
+            (_, dtype)
+                if dtype == DType::Bool || (dtype.is_float() && promotion() == Promotion::Mx) =>
+            {
                 converted = context.input(1).astype(DType::I64)?;
                 &converted
             }

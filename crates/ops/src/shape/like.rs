@@ -1,6 +1,6 @@
 //! Arrays whose shape is taken from another array.
 
-use mxnet_tensor::{DType, Dims, Scalar, normalize_axis};
+use mxnet_tensor::{DType, Dims, Kind, Scalar, normalize_axis};
 
 use super::narrow;
 use crate::Array;
@@ -23,7 +23,11 @@ pub static ARANGE_LIKE: OpDef = OpDef {
     ],
     doc: "A range with the shape of another array.",
     about: &[
-        ("data", "Gives shape and dtype."),
+        (
+            "data",
+            "Gives the shape and the kind of numbers. They have its dtype, or 32 bits if that is narrower: float16 cannot count beyond 2048, \
+             bfloat16 not beyond 256.",
+        ),
         ("start", "First number."),
         ("step", "Distance between the numbers."),
         (
@@ -69,7 +73,12 @@ pub static ARANGE_LIKE: OpDef = OpDef {
         let values = count
             .mul(&number(context.float("step"))?)?
             .add(&number(context.float("start"))?)?;
-        context.done(values.astype(x.dtype())?.reshape(&shape)?)
+        let dtype = match x.dtype() {
+            narrow if narrow.size() < 4 && narrow.kind() == Kind::Float => DType::F32,
+            narrow if narrow.size() < 4 => DType::I32,
+            wide => wide,
+        };
+        context.done(values.astype(dtype)?.reshape(&shape)?)
     }),
     probe: Probe::calls(&["f((2, 3)), 1.0, 2.0, 2", "f((2, 3)), axis=1", "f((0, 3))"]).against(
         "lambda x, start=0.0, step=1.0, repeat=1, ctx=None, axis=None: \

@@ -6,10 +6,10 @@ import inspect
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from mxnet import _core, initializer
-from mxnet._renamed import RemovedAttribute, old_keywords, old_method
+from mxnet._renamed import RemovedAttribute, check_removed_keywords, old_keywords, old_method, removed_keywords
 from mxnet.base import DTypeLike, PathLike
 from mxnet.gluon import _structure
 from mxnet.gluon._checkpoint import load_arrays, save_arrays
@@ -54,7 +54,27 @@ def has_op_hooks(block: Block) -> bool:
     return bool(_op_hooked) and any(below._op_hooks for below in block._blocks())
 
 
-class Block:
+_NAMED = "blocks and parameters are named by the attributes that hold them, as `collect_params` shows them"
+# Arguments that constructors of blocks had in MXNet 1.x.
+_REMOVED_ARGUMENTS = {
+    "params": "to share a parameter, assign it to the attribute of both blocks, or call `share_parameters`",
+    "prefix": _NAMED,
+}
+
+
+class _WithoutOlderArguments:
+    """Gives the constructors of all blocks an error that explains the older arguments.
+
+    A base class, because `inspect.signature` looks for `__init__` before `__new__` of a base class only.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if kwargs:
+            check_removed_keywords(cls.__init__, kwargs, _REMOVED_ARGUMENTS)
+        return super().__new__(cls)
+
+
+class Block(_WithoutOlderArguments):
     """A part of a network: parameters, child blocks and a `forward` method.
 
     Parameters and blocks that are assigned to attributes are registered under the attribute's name; their names in the
@@ -87,8 +107,10 @@ class Block:
     _takes_numpy = False
 
     name_scope = RemovedAttribute("blocks are named by the attributes that hold them, and make children anywhere")
-    prefix = RemovedAttribute("blocks and parameters are named by attributes, as `collect_params` shows them")
+    name = RemovedAttribute(_NAMED)
+    prefix = RemovedAttribute(_NAMED)
 
+    @removed_keywords(_REMOVED_ARGUMENTS)
     def __init__(self) -> None:
         for name in ("_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks", "_op_hooks"):
             object.__setattr__(self, name, {})

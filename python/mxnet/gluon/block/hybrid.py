@@ -318,7 +318,7 @@ class HybridBlock(Block):
         waiting = [name for name, parameter in self._reg_params.items() if parameter.is_deferred]
         if waiting:
             raise NotImplementedError(
-                f"{type(self).__name__} must define infer_shape, because {listed(waiting)} have unknown sizes"
+                f"{type(self).__name__} must define infer_shape, because sizes of {listed(waiting)} are unknown"
             )
         with autograd.pause():
             self.forward(*args)
