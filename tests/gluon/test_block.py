@@ -77,7 +77,7 @@ def test_own_unknown_size_needs_infer_shape():
 
     net = Lazy()
     net.initialize()
-    with pytest.raises(NotImplementedError, match="Lazy must define infer_shape, because 'weight'"):
+    with pytest.raises(NotImplementedError, match="Lazy must define infer_shape, because sizes of 'weight'"):
         net(mx.np.ones((2,)))
 
 
