@@ -1,14 +1,16 @@
 //! Matrix multiplication, batched, any strides: `C = alpha * A @ B + beta * C`, then optionally bias and ReLU.
 //!
-//! `f32`, `f64`, `c64` and `c128` run on the `gemm` crate's micro-kernels, one tile of C a task; vectors and matrices of a few
-//! elements have loops of their own (`vector`, `unpacked`). `f16` and `bf16` pass through f32 tiles (`half_float`),
-//! integers and bool have an exact loop (`int`). A library may compute tiles in place of the micro-kernels (`library`).
+//! `f32`, `f64`, `c64` and `c128` run on the `gemm` crate's micro-kernels, one tile of C a task, or one slice of a long
+//! inner axis (`slices`); vectors and matrices of a few elements have loops of their own (`vector`, `unpacked`). `f16` and `bf16`
+//! pass through f32 tiles (`half_float`), integers and bool have an exact loop (`int`). A library may compute tiles in place of the
+//! micro-kernels (`library`).
 
 mod conjugated;
 mod half_float;
 mod int;
 mod library;
 mod padded;
+mod slices;
 mod unpacked;
 mod vector;
 mod workspace;
@@ -113,19 +115,25 @@ pub unsafe fn gemm(
     if batch * p.m * p.n == 0 {
         return;
     }
+    let cut = Cut::of(p, batch);
+    let tasks = cut.tasks();
     let job = Job {
         p,
         a,
         b,
         c,
         epilogue,
+        threads,
+        depth: if tasks == 1 && batch == 1 {
+            slices::depth(p)
+        } else {
+            p.k
+        },
     };
-    let cut = Cut::of(p, batch);
     let task = |t: usize| {
         // SAFETY: `t` is a task of the partition, in bounds by the caller's guarantee; tasks write disjoint tiles of C.
         unsafe { job.run(&cut, t) }
     };
-    let tasks = cut.tasks();
     if tasks == 1 {
         task(0)
     } else {
@@ -158,6 +166,27 @@ pub(crate) struct Tile<T> {
     pub c_strides: (isize, isize),
     pub alpha: T,
     pub beta: T,
+}
+
+impl<T: unpacked::Scalar> Tile<T> {
+    /// Writes `alpha * x + beta * C[i, j]` to C[i, j], which is not read for `beta` 0.
+    ///
+    /// # Safety
+    /// `(i, j)` is inside C.
+    #[inline(always)]
+    unsafe fn store(&self, i: usize, j: usize, x: T) {
+        let at = i as isize * self.c_strides.0 + j as isize * self.c_strides.1;
+        let x = self.alpha * x;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let c = self.c.offset(at);
+            *c = if self.beta == T::from_real(0.0) {
+                x
+            } else {
+                x + self.beta * *c
+            };
+        }
+    }
 }
 
 /// Element types of the micro-kernels.
@@ -237,13 +266,17 @@ impl Cut {
     /// Tiles are split further only while their sides stay at least this long.
     const SIDE: usize = 512;
 
-    fn of(p: &Problem, batch: usize) -> Cut {
-        let vector = p.m == 1 || p.n == 1;
-        let worth = if vector {
+    /// Multiply-adds that are worth a task.
+    fn min_task_work(p: &Problem) -> usize {
+        if p.m == 1 || p.n == 1 {
             Cut::MIN_TASK_WORK_VECTOR
         } else {
             Cut::MIN_TASK_WORK
-        };
+        }
+    }
+
+    fn of(p: &Problem, batch: usize) -> Cut {
+        let worth = Cut::min_task_work(p);
         let work = |m: usize, n: usize| m.saturating_mul(n).saturating_mul(p.k.max(1));
         if work(p.m, p.n) < 2 * worth || batch >= 64 {
             let group = (worth / work(p.m, p.n))
@@ -262,7 +295,7 @@ impl Cut {
         loop {
             let (m, n) = (p.m.div_ceil(tm), p.n.div_ceil(tn));
             let enough = batch * tm * tn >= 16 && m.max(n) <= Cut::SIDE;
-            let too_small = work(m, n) < 2 * worth || (!vector && m.max(n) < 128);
+            let too_small = work(m, n) < 2 * worth || m.max(n) < 128;
             if enough || too_small {
                 break;
             }
@@ -297,6 +330,9 @@ struct Job<'a> {
     b: &'a Matrix<'a>,
     c: &'a Matrix<'a>,
     epilogue: &'a Epilogue,
+    threads: &'a dyn Threads,
+    /// Length of the slices of k that run as tasks; k if tiles of C do.
+    depth: usize,
 }
 
 // SAFETY: the pointers are used from several threads only through `run`, whose tasks write disjoint tiles.
@@ -373,8 +409,8 @@ impl Block<'_> {
             match self.job.p.elem {
                 Elem::F32 => self.real::<f32>(),
                 Elem::F64 => self.real::<f64>(),
-                Elem::C64 => Complex::<f32>::multiply(&self.typed()),
-                Elem::C128 => Complex::<f64>::multiply(&self.typed()),
+                Elem::C64 => self.multiply::<Complex<f32>>(&self.typed()),
+                Elem::C128 => self.multiply::<Complex<f64>>(&self.typed()),
                 Elem::F16 => half_float::multiply::<half::f16>(self),
                 Elem::BF16 => half_float::multiply::<half::bf16>(self),
                 Elem::I8 | Elem::U8 => int::multiply::<u8>(self),
@@ -406,12 +442,25 @@ impl Block<'_> {
     }
 
     /// # Safety
+    /// Same as for [`Block::run`], and `tile` is the block.
+    unsafe fn multiply<T: GemmFloat>(&self, tile: &Tile<T>) {
+        // SAFETY: same contract.
+        unsafe {
+            if self.job.depth < tile.k {
+                slices::multiply(self.job.threads, tile, self.job.depth)
+            } else {
+                T::multiply(tile)
+            }
+        }
+    }
+
+    /// # Safety
     /// Same as for [`Block::run`], and `T` is the element type.
     unsafe fn real<T: GemmFloat + crate::real::Real>(&self) {
         let tile = self.typed::<T>();
         // SAFETY: same contract.
         unsafe {
-            T::multiply(&tile);
+            self.multiply(&tile);
             if !self.job.epilogue.is_none() {
                 finish(&tile, self.bias, self.job.epilogue.relu);
             }

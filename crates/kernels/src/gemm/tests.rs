@@ -189,6 +189,20 @@ fn rows_a_power_of_two_apart_are_copied_in_every_stride_order() {
 }
 
 #[test]
+fn long_inner_axes_are_sliced_in_every_stride_order() {
+    // The last slice is shorter. An inner product, a vector on either side, a longer one, two matrices.
+    for size in [
+        (1, 1, 1, 270_001),
+        (1, 10, 1, 27_001),
+        (1, 1, 65, 4_101),
+        (1, 33, 20, 3_201),
+    ] {
+        check::<f32>(size, -0.5, 2.0, 64.0 * f32::EPSILON as f64);
+        check::<Complex<f64>>(size, 1.0, 0.0, 64.0 * f64::EPSILON);
+    }
+}
+
+#[test]
 fn half_floats_round_once() {
     for size in SIZES {
         // One final rounding; the sums are in f32.
@@ -322,6 +336,8 @@ fn large_products_are_the_same_for_any_number_of_threads() {
         (1, 3000, 700),
         (2000, 1, 513),
         (700, 90, 333),
+        (1, 1, 500_001),
+        (9, 30, 20_001),
     ] {
         let (a, b) = (values.take::<f32>(m * k), values.take::<f32>(k * n));
         let p = Problem {

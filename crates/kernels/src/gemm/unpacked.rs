@@ -49,7 +49,6 @@ pub(super) fn is_preferred<T>(t: &Tile<T>) -> bool {
 /// # Safety
 /// The tile is in bounds and C overlaps no input.
 pub(super) unsafe fn multiply<T: Scalar>(t: &Tile<T>) {
-    let (cr, cc) = t.c_strides;
     let mut left = 0;
     while left < t.n {
         let width = (t.n - left).min(WIDTH);
@@ -61,15 +60,8 @@ pub(super) unsafe fn multiply<T: Scalar>(t: &Tile<T>) {
                     (8, 1) => fixed_row::<T, 8>(t, i, left),
                     _ => row(t, i, left, width),
                 };
-                let c = t.c.offset(i as isize * cr + left as isize * cc);
                 for (j, &x) in acc.iter().enumerate().take(width) {
-                    let c = c.offset(j as isize * cc);
-                    let x = t.alpha * x;
-                    *c = if t.beta == T::from_real(0.0) {
-                        x
-                    } else {
-                        x + t.beta * *c
-                    };
+                    t.store(i, left + j, x);
                 }
             }
         }

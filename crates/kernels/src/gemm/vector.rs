@@ -5,34 +5,24 @@ use super::unpacked::Scalar;
 use num_complex::Complex;
 
 /// A [`Tile`] with one row or one column, as the product `y = A x`.
-struct MatVec<T> {
+struct MatVec<'a, T> {
     rows: usize,
     k: usize,
     a: *const T,
     a_strides: (isize, isize),
     x: *const T,
     x_stride: isize,
-    y: *mut T,
-    y_stride: isize,
-    alpha: T,
-    beta: T,
+    tile: &'a Tile<T>,
 }
 
 /// # Safety
 /// The tile is in bounds, C overlaps no input, and `m == 1` or `n == 1`.
 pub(super) unsafe fn matvec<T: Scalar>(t: &Tile<T>) {
-    let (rows, a, a_strides, x, x_stride, y_stride) = if t.n == 1 {
-        (t.m, t.a, t.a_strides, t.b, t.b_strides.0, t.c_strides.0)
+    let (rows, a, a_strides, x, x_stride) = if t.n == 1 {
+        (t.m, t.a, t.a_strides, t.b, t.b_strides.0)
     } else {
         // x^T B = (B^T x)^T
-        (
-            t.n,
-            t.b,
-            (t.b_strides.1, t.b_strides.0),
-            t.a,
-            t.a_strides.1,
-            t.c_strides.1,
-        )
+        (t.n, t.b, (t.b_strides.1, t.b_strides.0), t.a, t.a_strides.1)
     };
     let v = MatVec {
         rows,
@@ -41,35 +31,42 @@ pub(super) unsafe fn matvec<T: Scalar>(t: &Tile<T>) {
         a_strides,
         x,
         x_stride,
-        y: t.c,
-        y_stride,
-        alpha: t.alpha,
-        beta: t.beta,
+        tile: t,
     };
     // SAFETY: same contract.
     unsafe {
-        if v.a_strides.0 == 1 && v.rows > 1 {
-            by_columns(&v)
-        } else {
+        if v.a_strides.0 != 1 || v.rows == 1 {
             by_rows(&v)
+        } else if v.a_strides.1 == v.rows as isize && v.rows <= rows::NARROW && v.x_stride == 1 {
+            by_narrow_columns(&v)
+        } else {
+            by_columns(&v)
         }
     }
 }
 
-impl<T: Scalar> MatVec<T> {
+impl<T: Scalar> MatVec<'_, T> {
     /// # Safety
     /// `i < rows`.
     #[inline(always)]
     unsafe fn store(&self, i: usize, x: T) {
+        let (row, column) = if self.tile.n == 1 { (i, 0) } else { (0, i) };
         // SAFETY: guaranteed by the caller.
-        unsafe {
-            let y = self.y.offset(i as isize * self.y_stride);
-            let x = self.alpha * x;
-            *y = if self.beta == T::from_real(0.0) {
-                x
-            } else {
-                x + self.beta * *y
-            };
+        unsafe { self.tile.store(row, column, x) }
+    }
+}
+
+/// For a dense A with contiguous columns of at most [`rows::NARROW`] elements: all sums stay in registers.
+///
+/// # Safety
+/// Same as for [`matvec`].
+unsafe fn by_narrow_columns<T: Scalar>(v: &MatVec<T>) {
+    let mut sums = [T::from_real(0.0); rows::NARROW];
+    // SAFETY: A has k columns, x has k elements, both dense.
+    unsafe {
+        rows::narrow(&mut sums, v.a, v.rows, v.x, v.k);
+        for (i, &sum) in sums.iter().enumerate().take(v.rows) {
+            v.store(i, sum);
         }
     }
 }
@@ -211,6 +208,13 @@ mod rows {
         unsafe fn axpy4(sums: &mut [T], a: [*const T; 4], x: [T; 4]) = axpy4_body
     }
     per_level! {
+        /// `sums[..rows] = x[0] a[0] + … + x[k - 1] a[k - 1]` for columns of `rows` elements, one behind the other.
+        ///
+        /// # Safety
+        /// `rows <= NARROW`; `rows * k` elements are readable at `a`, `k` at `x`.
+        unsafe fn narrow(sums: &mut [T; NARROW], a: *const T, rows: usize, x: *const T, k: usize) = narrow_body
+    }
+    per_level! {
         /// `sums += x a`.
         ///
         /// # Safety
@@ -267,6 +271,45 @@ mod rows {
             width /= 2;
         }
         *sums = [s0[0], s1[0], s2[0], s3[0]];
+    }
+
+    /// Longest column whose sums stay in registers.
+    pub(super) const NARROW: usize = 16;
+
+    /// Reads each column as `NARROW` elements: those behind its end belong to later columns, their sums are not used.
+    #[inline(always)]
+    unsafe fn narrow_body<T: Scalar>(
+        sums: &mut [T; NARROW],
+        a: *const T,
+        rows: usize,
+        x: *const T,
+        k: usize,
+    ) {
+        const UNROLLED: usize = 4;
+        let mut parts = [[T::from_real(0.0); NARROW]; UNROLLED];
+        // The last columns are too close to the end.
+        let readable = k - NARROW.div_ceil(rows).min(k);
+        let whole = readable - readable % UNROLLED;
+        for p in (0..whole).step_by(UNROLLED) {
+            for (q, part) in parts.iter_mut().enumerate() {
+                // SAFETY: p + q < readable, so that NARROW elements from this column on are inside A.
+                unsafe {
+                    let (column, x) = (a.add((p + q) * rows), *x.add(p + q));
+                    for (l, sum) in part.iter_mut().enumerate() {
+                        *sum = *sum + x * *column.add(l);
+                    }
+                }
+            }
+        }
+        for l in 0..NARROW {
+            sums[l] = (parts[0][l] + parts[1][l]) + (parts[2][l] + parts[3][l]);
+        }
+        for p in whole..k {
+            for (l, sum) in sums.iter_mut().enumerate().take(rows) {
+                // SAFETY: p < k, l < rows.
+                unsafe { *sum = *sum + *x.add(p) * *a.add(p * rows + l) };
+            }
+        }
     }
 
     #[inline(always)]
