@@ -291,3 +291,129 @@ def test_numbers_beside_recorded_arrays_take_part_in_the_gradient(function, firs
     # Slopes that do not depend on x are outside its graph.
     if second:
         assert autograd.grad(slope, x).asnumpy() == pytest.approx([second] * 2, rel=1e-15)
+
+
+def test_state_that_a_pass_has_freed_is_a_constant_of_the_next_step() -> None:
+    weight = variable([2.0, 3.0])
+    state = np.array([1.0, 1.0])
+    gradients = []
+    for _ in range(3):
+        with autograd.record():
+            state = state * weight
+            loss = state.sum()
+        loss.backward()
+        gradients.append(weight.grad.asnumpy().tolist())
+    # Of state_k = state_{k-1} * weight with state_{k-1} fixed.
+    assert gradients == [[1.0, 1.0], [2.0, 3.0], [4.0, 9.0]]
+
+
+def test_only_the_freed_operand_of_a_call_is_a_constant() -> None:
+    x = variable([2.0])
+    with autograd.record():
+        y = x * x
+    y.backward()
+    with autograd.record():
+        z = y * x + np.exp(y) * 0
+    z.backward()
+    assert x.grad.item() == 4.0  # y alone
+    with autograd.record():
+        constant = y * 3
+    with pytest.raises(MXNetError, match=r"(?s)not computed while recording.*constants unless it got `retain_graph"):
+        constant.backward()
+
+
+def test_a_graph_that_is_freed_after_it_was_used_is_refused() -> None:
+    x = variable([2.0])
+    with autograd.record():
+        middle = np.exp(x)
+        first, second = middle * 2, middle * middle
+    first.backward()
+    with pytest.raises(MXNetError, match="already freed by an earlier pass"):
+        second.backward()
+
+
+def test_a_freed_result_with_a_gradient_attached_anew_is_a_variable() -> None:
+    x = variable([2.0])
+    with autograd.record():
+        y = x * x
+    y.backward()
+    y.attach_grad()
+    with autograd.record():
+        z = y * y
+    z.backward()
+    assert y.grad.item() == 8.0
+    assert x.grad.item() == 4.0
+
+
+def test_second_derivatives_do_not_take_what_the_first_pass_freed_for_constants() -> None:
+    x = variable([0.5])
+    with autograd.record():
+        y = np.exp(x)
+        slope = autograd.grad(y, [x], create_graph=True, retain_graph=False)[0]
+    with pytest.raises(MXNetError, match=r"already freed by an earlier pass \(at `exp`\)"):
+        slope.backward()
+    w = variable([3.0])
+    with autograd.record():
+        middle = np.exp(x)
+        first, second = middle * 2, w * middle
+    first.backward()
+    with autograd.record():
+        slope = autograd.grad(second, [w], create_graph=True)[0]  # `middle`
+    with pytest.raises(MXNetError, match=r"already freed by an earlier pass \(at `exp`\)"):
+        slope.backward()
+
+
+class Doubled(autograd.Function):
+    def forward(self, x):
+        return x * 2
+
+    def backward(self, dy):
+        return dy * 2
+
+
+def test_functions_of_users_and_compiled_blocks_end_at_freed_state() -> None:
+    net = mx.gluon.nn.Dense(2, in_units=2, use_bias=False)
+    net.initialize()
+    net.hybridize()
+    state = np.ones((1, 2))
+    for _ in range(3):
+        before = state.asnumpy()
+        with autograd.record():
+            state = Doubled()(net(state))
+            loss = state.sum()
+        loss.backward()
+        onp.testing.assert_allclose(net.weight.grad().asnumpy(), 2 * onp.tile(before, (2, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("layer", [mx.gluon.rnn.RNN, mx.gluon.rnn.GRU, mx.gluon.rnn.LSTM])
+def test_states_of_recurrent_layers_go_on_without_detach(layer: type[mx.gluon.HybridBlock]) -> None:
+    """The states are joined from the results of layers and directions, and the loss does not use them."""
+    net = layer(3, 2, bidirectional=True, input_size=4)
+    net.initialize()
+    x = np.random.normal(size=(5, 2, 4))
+
+    def gradients(is_detached: bool) -> list[onp.ndarray]:
+        state, found = net.begin_state(2), []
+        for _ in range(3):
+            state = [s.detach() for s in state] if is_detached else state
+            with autograd.record():
+                y, state = net(x, state)
+                loss = (y * y).sum()
+            loss.backward()
+            found += [p.grad().asnumpy() for p in net.collect_params().values()]
+        return found
+
+    for implicit, explicit in zip(gradients(False), gradients(True), strict=True):
+        onp.testing.assert_array_equal(implicit, explicit)
+
+
+def test_a_state_of_freed_and_live_parts_is_refused() -> None:
+    x, w = variable([2.0]), variable([3.0])
+    with autograd.record():
+        first = x * x
+        both = first * w
+    first.backward()
+    with autograd.record():
+        z = both * 2
+    with pytest.raises(MXNetError, match=r"already freed by an earlier pass \(at `multiply`\)"):
+        z.backward()

@@ -279,6 +279,15 @@ impl Array {
         self.entry.as_ref()
     }
 
+    /// Where a call that is recorded now sends the gradient of this input; `None` for constants. Results whose graph an earlier pass has freed are
+    /// constants too, unless a gradient is attached to them: state that goes from one training step to the next ends each step's graph.
+    #[inline]
+    pub fn edge(&self) -> Option<&(Arc<Node>, u32)> {
+        self.entry
+            .as_ref()
+            .filter(|(node, index)| !node.is_dead() || node.leaf(*index).is_some())
+    }
+
     /// The same elements, produced by output `index` of `node`.
     #[must_use]
     pub fn with_entry(mut self, node: Arc<Node>, index: u32) -> Array {

@@ -253,7 +253,8 @@ def backward(
     head_grads : ndarray, sequence of (ndarray or None), optional
         Gradient of each head; ones by default.
     retain_graph : bool
-        Keep what was recorded, so that another backward pass is possible.
+        Keep what was recorded, so that another backward pass is possible. By default it is freed: its results are
+        constants in what is recorded later, as the state that a recurrent network takes from the step before.
     train_mode : bool
         Mode of the gradient operators.
 

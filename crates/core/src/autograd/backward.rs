@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
@@ -293,7 +294,9 @@ impl Pass {
                     "head {i} was not computed while recording from a variable with a gradient"
                 );
                 return Err(Error::autograd(name, problem)
-                    .with_hint("call `x.attach_grad()` and compute inside `autograd.record()`"));
+                    .with_hint(
+                        "call `x.attach_grad()` and compute inside `autograd.record()`; results of an earlier pass are constants unless it got `retain_graph=True`",
+                    ));
             };
             if head.is_stale() {
                 return Err(super::tape::stale(name, &format!("head {i}")));
@@ -366,6 +369,9 @@ impl Pass {
         mut found: impl FnMut(&Arc<Node>, u32, &Cotangent) -> Result<()>,
     ) -> Result<()> {
         let _backward = profiler::BackwardScope::enter();
+        if self.retain == Retain::No {
+            Node::note_freeing();
+        }
         while let Some((_, key)) = self.ready.pop() {
             let Some(Arrived { node, dys }) = self.arrived.remove(&key) else {
                 continue;
@@ -409,6 +415,13 @@ impl Pass {
 
     /// The saved arrays with their graph entries, so that gradients of gradients flow through them.
     fn unpack(&self, node: &Arc<Node>, call: &Recorded, keep: Keep) -> Result<Unpacked> {
+        // Gradients of gradients that need a freed graph are an error: calls of the rule must not take its results for constants.
+        let is_recording = Flags::current().is_recording();
+        let entry =
+            |x: SavedArray, node: &Arc<Node>, index: u32| match is_recording && node.is_dead() {
+                true => x.with_entry(Node::in_front_of(node), index),
+                false => x.with_entry(node.clone(), index),
+            };
         let mut guard = call.saved.lock();
         if guard.is_none() {
             return Err(freed(self.name, node));
@@ -416,7 +429,10 @@ impl Pass {
         let is_kept = |i: usize| keep.has_input(i) && call.has_array(i);
         // The last pass moves them out of the node, earlier passes clone them.
         let taken = match self.retain {
-            Retain::No => guard.take(),
+            Retain::No => {
+                call.is_freed.store(true, Ordering::Release);
+                guard.take()
+            }
             Retain::Yes => None,
         };
         let mut owned = taken.into_iter().flatten();
@@ -431,7 +447,7 @@ impl Pass {
                     Array::weak_scalar(value).map(|x| Some(SavedArray::new(x)))
                 }
                 _ if is_kept(i) => Ok(match (next(), &node.edges[i]) {
-                    (Some(x), Some((source, index))) => Some(x.with_entry(source.clone(), *index)),
+                    (Some(x), Some((source, index))) => Some(entry(x, source, *index)),
                     (x, _) => x,
                 }),
                 _ => Ok(None),
@@ -439,7 +455,7 @@ impl Pass {
             .collect::<Result<_>>()?;
         let outputs = (0..node.outputs.len())
             .map(|i| match keep.has_output(i) {
-                true => next().map(|y| y.with_entry(node.clone(), i as u32)),
+                true => next().map(|y| entry(y, node, i as u32)),
                 false => None,
             })
             .collect();
@@ -515,7 +531,7 @@ impl Pass {
                     None => Ok((grads?, rows)),
                 }
             }
-            Kind::Custom { rule, .. } => {
+            Kind::Custom { rule, is_freed, .. } => {
                 let mut guard = rule.lock();
                 let Some(body) = guard.take() else {
                     return Err(freed(self.name, node));
@@ -523,8 +539,9 @@ impl Pass {
                 // A user's function may run a backward pass of its own, which takes the lock.
                 drop(guard);
                 let result = body.backward(node, &dys);
-                if self.retain == Retain::Yes {
-                    *rule.lock() = Some(body);
+                match self.retain {
+                    Retain::Yes => *rule.lock() = Some(body),
+                    Retain::No => is_freed.store(true, Ordering::Release),
                 }
                 Ok((result?, None))
             }

@@ -1,6 +1,7 @@
 //! Functions with their own gradients: functions of the user, and checkpoints.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -32,12 +33,12 @@ pub fn record_custom(
     has_gradient: impl Fn(usize) -> bool,
     rule: Box<dyn CustomBackward>,
 ) -> Result<Vec<Array>> {
-    if !inputs.iter().any(|x| x.entry().is_some()) {
+    if !inputs.iter().any(|x| x.edge().is_some()) {
         return Ok(outputs);
     }
     let edge = |x: &&Array| match mode::stand_in(x)? {
-        Some(other) => Ok(other.entry().cloned()),
-        None => Ok(x.entry().cloned()),
+        Some(other) => Ok(other.edge().cloned()),
+        None => Ok(x.edge().cloned()),
     };
     let edges = inputs.iter().map(edge).collect::<Result<_>>()?;
     let specs: SmallVec<[Spec; 1]> = outputs.iter().map(Spec::of).collect();
@@ -45,6 +46,7 @@ pub fn record_custom(
         Kind::Custom {
             rule: Mutex::new(Some(rule)),
             name: name.to_owned(),
+            is_freed: AtomicBool::new(false),
         },
         edges,
         specs,
@@ -71,7 +73,7 @@ impl CustomBackward for Identity {
 /// # Errors
 /// As [`record_custom`].
 pub fn graph_input(x: &Array, is_connected: bool) -> Result<Array> {
-    if is_connected && x.entry().is_some() {
+    if is_connected && x.edge().is_some() {
         let copies = vec![x.detach()];
         let mut same = record_custom("identity", &[x], copies, |_| true, Box::new(Identity))?;
         if let Some(same) = same.pop() {

@@ -242,6 +242,8 @@ pub(crate) struct Recorded {
     pub inputs: Inputs,
     /// `None` once the graph is freed.
     pub saved: Mutex<Option<Saved>>,
+    /// Whether a pass has taken the saved arrays, or those of all nodes behind it.
+    pub is_freed: AtomicBool,
 }
 
 impl Recorded {
@@ -278,6 +280,8 @@ pub(crate) enum Kind {
     Custom {
         rule: Mutex<Option<Box<dyn CustomBackward>>>,
         name: String,
+        /// Whether a pass has taken the rule for good, or those of all nodes behind it.
+        is_freed: AtomicBool,
     },
 }
 
@@ -298,6 +302,9 @@ pub struct Node {
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// No node with this sequence number or a larger one is freed: the number of the next node when a pass that frees nodes last began.
+static FREED_BELOW: AtomicU64 = AtomicU64::new(0);
 
 impl Node {
     #[inline(always)]
@@ -352,6 +359,56 @@ impl Node {
     /// Whether it is a variable.
     pub fn is_variable(&self) -> bool {
         matches!(self.kind, Kind::Variable)
+    }
+
+    /// Says that a pass is about to free nodes.
+    pub(crate) fn note_freeing() {
+        FREED_BELOW.fetch_max(Node::next_seq(), Ordering::AcqRel);
+    }
+
+    /// Whether no gradient can reach a variable through it: a pass has freed it, or all nodes that it was computed from. Looks at a few nodes only, so
+    /// it may return false for the end of a long chain.
+    #[inline]
+    pub(crate) fn is_dead(&self) -> bool {
+        /// Number of nodes that are looked at.
+        const MAX_NODES: u32 = 64;
+        !self.is_variable()
+            && self.seq < FREED_BELOW.load(Ordering::Acquire)
+            && self.leads_nowhere(&mut MAX_NODES.clone())
+    }
+
+    fn leads_nowhere(&self, left: &mut u32) -> bool {
+        let (Kind::Call(Recorded { is_freed, .. }) | Kind::Custom { is_freed, .. }) = &self.kind
+        else {
+            return false;
+        };
+        if is_freed.load(Ordering::Acquire) {
+            return true;
+        }
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        let is_dead = self
+            .edges
+            .iter()
+            .flatten()
+            .all(|(node, _)| node.watchers.lock().is_empty() && node.leads_nowhere(left));
+        if is_dead {
+            is_freed.store(true, Ordering::Release);
+        }
+        is_dead
+    }
+
+    /// A node in front of one that is freed, at which a pass stops with an error. Recorded calls take it for one that is not freed.
+    pub(crate) fn in_front_of(freed: &Arc<Node>) -> Arc<Node> {
+        let kind = Kind::Custom {
+            rule: Mutex::new(None),
+            name: freed.name().to_owned(),
+            is_freed: AtomicBool::new(false),
+        };
+        let edges = SmallVec::from_iter([Some((freed.clone(), 0))]);
+        Node::new(kind, edges, freed.outputs.clone())
     }
 
     /// The operator, if it is a recorded call.

@@ -1,6 +1,7 @@
 //! Recording calls and attaching gradients to arrays.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use mxnet_tensor::Scalar;
 use parking_lot::Mutex;
@@ -18,7 +19,7 @@ use crate::{Array, Outputs, eager, mode};
 
 /// Executes a call, records it if a gradient can flow through it, and appends its outputs to `outputs`, which must be empty.
 pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
-    let is_recorded = |x: &&Array| x.entry().is_some();
+    let is_recorded = |x: &&Array| x.edge().is_some();
     let is_composite = matches!(call.op.cpu, Cpu::Composite(_));
     let keep = match call.op.grad {
         _ if is_composite => None,
@@ -101,10 +102,11 @@ fn recorded(
         attrs: (!call.attrs.values().is_empty()).then(|| Box::new(call.attrs.clone())),
         inputs,
         saved: Mutex::new(Some(saved)),
+        is_freed: AtomicBool::new(false),
     };
     let mut edges = Edges::new();
     for x in call.inputs {
-        edges.push(x.and_then(|x| x.entry().cloned()));
+        edges.push(x.and_then(|x| x.edge().cloned()));
     }
     let mut specs = SmallVec::new();
     for y in &*outputs {
@@ -284,7 +286,7 @@ pub fn mark_variable(x: &mut Array, grad: Array, req: GradReq) -> Result<()> {
 }
 
 fn mark(x: &mut Array, buffer: Buffer, req: GradReq) {
-    let recorded = x.entry().filter(|(node, _)| !node.is_variable()).cloned();
+    let recorded = x.edge().filter(|(node, _)| !node.is_variable()).cloned();
     if req == GradReq::Null && recorded.is_none() {
         *x = x.detach();
         return;

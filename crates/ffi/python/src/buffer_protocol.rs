@@ -103,7 +103,8 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
     let Some(dtype) = numpy_dtype::of_array(source)? else {
         let name = source.getattr("dtype")?.getattr("name")?;
         let problem = format!("arrays of numbers cannot have dtype {name}");
-        return Err(raise(py, Error::dtype("array", problem)));
+        let hint = "name the dtype to convert the elements to, such as dtype='float32'";
+        return Err(raise(py, Error::dtype("array", problem).with_hint(hint)));
     };
     // NumPy first copies elements of the other byte order, or misaligned ones.
     let kind = source.getattr("dtype")?;

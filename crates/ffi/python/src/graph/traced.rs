@@ -33,7 +33,7 @@ pub struct TracedFunction {
 fn like(x: &Array, shape: &[usize]) -> Result<Array> {
     let made = Array::without_values(shape, x.dtype(), x.device())?;
     let mut made = made.locked(x.tensor().is_read_only());
-    if x.entry().is_some() {
+    if x.edge().is_some() {
         let grad = Array::without_values(shape, x.dtype(), x.device())?;
         tape::mark_variable(&mut made, grad, GradReq::Write)?;
     }

@@ -104,7 +104,7 @@ impl Signature {
         const SYMBOL: u64 = 1 << 63;
         let is_sized = symbols.iter().any(Option::is_some);
         let device = x.device();
-        let is_recorded = u64::from(x.entry().is_some());
+        let is_recorded = u64::from(x.edge().is_some());
         self.words.push(
             ARRAY
                 | (x.dtype() as u64) << 8
