@@ -12,6 +12,8 @@ from mxnet._idx_file import read_idx
 from mxnet.error import FileFormatError
 from mxnet.gluon.data import DataLoader
 from mxnet.gluon.data.vision import CIFAR10, CIFAR100, MNIST, FashionMNIST, transforms
+from mxnet.gluon.model_zoo.text import bert_base
+from mxnet.gluon.model_zoo.vision import get_model
 
 RANDOM = onp.random.default_rng(3)
 IMAGES = RANDOM.integers(0, 256, (7, 28, 28)).astype("uint8")
@@ -85,7 +87,24 @@ def test_mnist_with_transforms(tmp_path):
     assert y.asnumpy().tolist() == LABELS[:4].tolist()
 
 
+def test_mxnet_home_is_looked_in_by_default(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "nowhere")
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    folder = tmp_path / "datasets" / "fashion-mnist"
+    folder.mkdir(parents=True)
+    write_mnist(folder)
+    assert len(FashionMNIST()) == 7
+    for dataset in (MNIST, CIFAR10, CIFAR100):
+        with pytest.raises(FileNotFoundError, match=f"{tmp_path}/datasets/{dataset.__name__.lower()}: nothing is"):
+            dataset()
+    with pytest.raises(FileNotFoundError, match=f"alexnet.params .* in '{tmp_path}/models'"):
+        get_model("alexnet", pretrained=True)
+    with pytest.raises(FileNotFoundError, match=f"'{tmp_path}/models/bert-base.safetensors'"):
+        bert_base(pretrained=True)
+
+
 def test_home_folder_is_the_default(tmp_path, monkeypatch):
+    monkeypatch.delenv("MXNET_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     folder = tmp_path / ".mxnet" / "datasets" / "mnist"
     folder.mkdir(parents=True)

@@ -46,8 +46,31 @@ def test_names_of_blocks_say_that_they_are_gone():
             AttributeError, match=rf"'HybridSequential' object has no attribute '{name}': it was removed"
         ):
             getattr(net, name)
+        assert name not in dir(net)
     net.prefix = "mine"  # an attribute of the program's own
     assert net.prefix == "mine"
+    assert "prefix" in dir(net)
+
+
+def test_every_name_that_dir_lists_can_be_read():
+    class Net(gluon.HybridBlock):
+        prefix = "mine"
+
+        def __init__(self):
+            super().__init__()
+            self.scale = np.ones(2)
+
+    net = Net()
+    arrays = [name for name in dir(net) if isinstance(getattr(net, name), np.ndarray)]
+    assert arrays == ["scale"]
+    assert {"prefix", "forward", "collect_params"} <= set(dir(net))
+
+
+def test_collected_parameters_have_a_class_with_a_name():
+    net = nn.Dense(2, in_units=3)
+    with pytest.raises(KeyError, match=r"no parameter 'dense0_weight'; .* attributes of blocks: 'weight', 'bias'"):
+        net.collect_params()["dense0_weight"]
+    assert type(net.collect_params()) is gluon.ParameterDict is gluon.parameter.ParameterDict
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from mxnet._renamed import attribute_finder
 from mxnet.gluon import contrib, data, loss, metric, model_zoo, nn, probability, rnn, utils
 from mxnet.gluon.block import Block, HybridBlock
-from mxnet.gluon.parameter import Constant, DeferredInitializationError, Parameter
+from mxnet.gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from mxnet.gluon.symbol_block import SymbolBlock
 from mxnet.gluon.trainer import Trainer
 
@@ -13,6 +13,7 @@ __all__ = [
     "DeferredInitializationError",
     "HybridBlock",
     "Parameter",
+    "ParameterDict",
     "SymbolBlock",
     "Trainer",
     "contrib",

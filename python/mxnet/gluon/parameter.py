@@ -18,12 +18,25 @@ from mxnet.numpy import ndarray
 if TYPE_CHECKING:
     from mxnet.sparse import row_sparse_array
 
-__all__ = ["Constant", "DeferredInitializationError", "Parameter", "is_known"]
+__all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "is_known"]
 
 GRAD_REQS = ("write", "add", "null")
 GRAD_STYPES = ("default", "row_sparse")
 DeviceLike = Device | str | Sequence[Device | str]
 _Error = TypeVar("_Error", bound=Exception)
+# Methods that `ParameterDict` had in MXNet 1.x, and what does their work.
+_REMOVED_METHODS = {
+    "get_constant": "assign a `mx.gluon.Constant` to an attribute of the block",
+    "initialize": "call `Block.initialize`",
+    "list_ctx": "call `Parameter.list_device` of each",
+    "load": "call `Block.load_parameters`",
+    "load_dict": "call `Block.load_dict`",
+    "prefix": "parameters are named by the attributes of blocks",
+    "reset_ctx": "call `Block.reset_device`",
+    "save": "call `Block.save_parameters`",
+    "setattr": "call `Block.setattr`",
+    "zero_grad": "call `Block.zero_grad`",
+}
 
 
 class DeferredInitializationError(MXNetError):
@@ -699,3 +712,57 @@ class Constant(Parameter):
     def grad_req(self, req: str) -> None:
         if req != "null":
             raise ValueError(f"the `grad_req` of a Constant is always 'null', found {req!r}")
+
+
+class ParameterDict(dict[str, Parameter]):
+    """Parameters by name: a dictionary whose errors name what replaced the methods that it had in MXNet 1.x.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.collect_params()
+    {'weight': Parameter (shape=(2, 3), dtype=float32), 'bias': Parameter (shape=(2,), dtype=float32)}
+    >>> net.collect_params().setattr('lr_mult', 0.1)
+    Traceback (most recent call last):
+        ...
+    AttributeError: parameters are in a dictionary, which has no attribute 'setattr': call `Block.setattr`
+    """
+
+    def __missing__(self, name: str) -> Any:
+        listed = ", ".join(map(repr, self)) or "none"
+        raise KeyError(f"no parameter {name!r}; parameters are named by the attributes of blocks: {listed}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _REMOVED_METHODS:
+            raise AttributeError(
+                f"parameters are in a dictionary, which has no attribute {name!r}: {_REMOVED_METHODS[name]}",
+                name=name,
+                obj=self,
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def get(self, key: str, default: Any = None, **made: Any) -> Any:
+        """The parameter of a name.
+
+        Parameters
+        ----------
+        key : str
+        default : object, optional
+            What is returned if there is none.
+
+        Returns
+        -------
+        Parameter
+            Or `default`.
+
+        Raises
+        ------
+        TypeError
+            If there are further arguments, with which MXNet 1.x made a parameter.
+        """
+        if made:
+            raise TypeError(
+                f"params.get makes no parameters: write `self.{key} = mx.gluon.Parameter({key!r}, ...)`, with the "
+                f"arguments {sorted(made)}"
+            )
+        return dict.get(self, key, default)

@@ -18,10 +18,9 @@ from mxnet.gluon._failure import foreign_inputs, indented, locate, without_forwa
 from mxnet.gluon._graph_options import GraphOptions
 from mxnet.gluon._load import LoadOptions, load_parameters
 from mxnet.gluon._op_hooks import OpCallback, run_with_op_hooks
-from mxnet.gluon._parameter_dict import ParameterDict
 from mxnet.gluon._profiling import in_scope_of
 from mxnet.gluon._summary import summary_table
-from mxnet.gluon.parameter import DeviceLike, Parameter
+from mxnet.gluon.parameter import DeviceLike, Parameter, ParameterDict
 from mxnet.gluon.utils import HookHandle
 from mxnet.numpy import ndarray
 
@@ -114,6 +113,11 @@ class Block(_WithoutOlderArguments):
     def __init__(self) -> None:
         for name in ("_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks", "_op_hooks"):
             object.__setattr__(self, name, {})
+
+    def __dir__(self) -> list[str]:
+        # Programs read every attribute that `dir` lists, to find arrays for example; removed ones only raise.
+        found = super().__dir__()
+        return [name for name in found if not isinstance(inspect.getattr_static(self, name, None), RemovedAttribute)]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as onp
 
 from mxnet import numpy as np
-from mxnet.base import PathLike
+from mxnet.base import PathLike, data_dir
 from mxnet.device import cpu
 from mxnet.error import FileFormatError
 from mxnet.gluon.data.dataset import Dataset
 
-__all__ = ["LabelledImages", "check_labels", "find_file"]
+__all__ = ["LabelledImages", "check_labels", "dataset_folder", "find_file"]
 
 
 class LabelledImages(Dataset):
@@ -42,6 +42,22 @@ class LabelledImages(Dataset):
 
     def __len__(self) -> int:
         return len(self._labels)
+
+
+def dataset_folder(root: PathLike | None, name: str) -> PathLike:
+    """Folder of the files of a dataset.
+
+    Parameters
+    ----------
+    root : path, optional
+        ``datasets/<name>`` in `mx.base.data_dir()` by default.
+    name : str
+
+    Returns
+    -------
+    path
+    """
+    return os.path.join(data_dir(), "datasets", name) if root is None else root
 
 
 def find_file(root: PathLike, names: Sequence[str]) -> str:

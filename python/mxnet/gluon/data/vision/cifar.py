@@ -17,7 +17,7 @@ import numpy as onp
 
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
-from mxnet.gluon.data.vision._labelled_images import LabelledImages, check_labels, find_file
+from mxnet.gluon.data.vision._labelled_images import LabelledImages, check_labels, dataset_folder, find_file
 
 __all__ = ["CIFAR10", "CIFAR100"]
 
@@ -72,8 +72,9 @@ class CIFAR10(LabelledImages):
 
     Parameters
     ----------
-    root : path
-        Folder with ``cifar-10-binary.tar.gz``, or with what it holds. Nothing is downloaded.
+    root : path, optional
+        Folder with ``cifar-10-binary.tar.gz``, or with what it holds; ``datasets/cifar10`` in `mx.base.data_dir()` by
+        default. Nothing is downloaded.
     train : bool
         The 50,000 images for training (``data_batch_1.bin`` to ``data_batch_5.bin``), or the 10,000 for testing
         (``test_batch.bin``).
@@ -105,12 +106,12 @@ class CIFAR10(LabelledImages):
 
     def __init__(
         self,
-        root: PathLike = "~/.mxnet/datasets/cifar10",
+        root: PathLike | None = None,
         train: bool = True,
         transform: Callable[..., Any] | None = None,
     ) -> None:
         names = [f"data_batch_{number}.bin" for number in range(1, 6)] if train else ["test_batch.bin"]
-        contents = _read(root, "cifar-10-binary.tar.gz", "cifar-10-batches-bin", names)
+        contents = _read(dataset_folder(root, "cifar10"), "cifar-10-binary.tar.gz", "cifar-10-batches-bin", names)
         super().__init__(*_parse(contents, num_labels=1, chosen=0, num_classes=10), transform)
 
 
@@ -119,8 +120,9 @@ class CIFAR100(LabelledImages):
 
     Parameters
     ----------
-    root : path
-        Folder with ``cifar-100-binary.tar.gz``, or with what it holds. Nothing is downloaded.
+    root : path, optional
+        Folder with ``cifar-100-binary.tar.gz``, or with what it holds; ``datasets/cifar100`` in `mx.base.data_dir()` by
+        default. Nothing is downloaded.
     fine_label : bool
         Labels are the classes, from 0 to 99, or the coarse ones, from 0 to 19.
     train : bool
@@ -152,11 +154,16 @@ class CIFAR100(LabelledImages):
 
     def __init__(
         self,
-        root: PathLike = "~/.mxnet/datasets/cifar100",
+        root: PathLike | None = None,
         fine_label: bool = False,
         train: bool = True,
         transform: Callable[..., Any] | None = None,
     ) -> None:
-        contents = _read(root, "cifar-100-binary.tar.gz", "cifar-100-binary", ["train.bin" if train else "test.bin"])
+        contents = _read(
+            dataset_folder(root, "cifar100"),
+            "cifar-100-binary.tar.gz",
+            "cifar-100-binary",
+            ["train.bin" if train else "test.bin"],
+        )
         num_classes = 100 if fine_label else 20
         super().__init__(*_parse(contents, num_labels=2, chosen=int(fine_label), num_classes=num_classes), transform)

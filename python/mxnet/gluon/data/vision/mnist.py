@@ -8,7 +8,7 @@ from typing import Any
 from mxnet._idx_file import read_idx
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
-from mxnet.gluon.data.vision._labelled_images import LabelledImages, check_labels, find_file
+from mxnet.gluon.data.vision._labelled_images import LabelledImages, check_labels, dataset_folder, find_file
 
 __all__ = ["MNIST", "FashionMNIST"]
 
@@ -18,9 +18,9 @@ class MNIST(LabelledImages):
 
     Parameters
     ----------
-    root : path
-        Folder with the original files, ``train-images-idx3-ubyte.gz`` and so on, compressed or not. Nothing is
-        downloaded.
+    root : path, optional
+        Folder with the original files, ``train-images-idx3-ubyte.gz`` and so on, compressed or not;
+        ``datasets/mnist`` in `mx.base.data_dir()` by default. Nothing is downloaded.
     train : bool
         The 60,000 images for training, or the 10,000 for testing (``t10k-images-idx3-ubyte.gz``).
     transform : callable of (image, label), optional
@@ -50,13 +50,14 @@ class MNIST(LabelledImages):
 
     def __init__(
         self,
-        root: PathLike = "~/.mxnet/datasets/mnist",
+        root: PathLike | None = None,
         train: bool = True,
         transform: Callable[..., Any] | None = None,
     ) -> None:
+        folder = dataset_folder(root, "mnist")
         part = "train" if train else "t10k"
         paths = [
-            find_file(root, (f"{part}-{name}-ubyte.gz", f"{part}-{name}-ubyte"))
+            find_file(folder, (f"{part}-{name}-ubyte.gz", f"{part}-{name}-ubyte"))
             for name in ("images-idx3", "labels-idx1")
         ]
         images, labels = map(read_idx, paths)
@@ -75,9 +76,9 @@ class FashionMNIST(MNIST):
 
     Parameters
     ----------
-    root : path
-        Folder with the original files, ``train-images-idx3-ubyte.gz`` and so on, compressed or not. Nothing is
-        downloaded.
+    root : path, optional
+        Folder with the original files, ``train-images-idx3-ubyte.gz`` and so on, compressed or not;
+        ``datasets/fashion-mnist`` in `mx.base.data_dir()` by default. Nothing is downloaded.
     train : bool
         The 60,000 images for training, or the 10,000 for testing.
     transform : callable of (image, label), optional
@@ -108,8 +109,8 @@ class FashionMNIST(MNIST):
 
     def __init__(
         self,
-        root: PathLike = "~/.mxnet/datasets/fashion-mnist",
+        root: PathLike | None = None,
         train: bool = True,
         transform: Callable[..., Any] | None = None,
     ) -> None:
-        super().__init__(root, train, transform)
+        super().__init__(dataset_folder(root, "fashion-mnist"), train, transform)

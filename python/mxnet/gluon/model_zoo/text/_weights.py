@@ -10,6 +10,7 @@ from typing import TypeVar
 from mxnet.base import PathLike
 from mxnet.gluon._checkpoint import load_arrays
 from mxnet.gluon.block import Block
+from mxnet.gluon.model_zoo.vision._classifier import weights_folder
 from mxnet.gluon.parameter import DeviceLike
 from mxnet.numpy import ndarray
 
@@ -52,7 +53,7 @@ def translated(arrays: Mapping[str, ndarray], rules: Sequence[Rule]) -> dict[str
     return found
 
 
-def from_file(net: _Net, name: str, rules: Sequence[Rule], root: PathLike, device: DeviceLike) -> _Net:
+def from_file(net: _Net, name: str, rules: Sequence[Rule], root: PathLike | None, device: DeviceLike) -> _Net:
     """Read the weights of a network from ``<root>/<name>.safetensors``.
 
     Parameters
@@ -61,8 +62,8 @@ def from_file(net: _Net, name: str, rules: Sequence[Rule], root: PathLike, devic
     name : str
     rules : sequence
         See `translated`; for files whose names are not the network's.
-    root : path
-        A folder; ``~`` stands for the home folder.
+    root : path, optional
+        A folder, see `weights_folder`.
     device : Device or sequence of Device
 
     Returns
@@ -77,7 +78,7 @@ def from_file(net: _Net, name: str, rules: Sequence[Rule], root: PathLike, devic
     FileFormatError, ValueError, TypeError
         See `Block.load_parameters`.
     """
-    path = os.path.join(os.path.expanduser(os.fspath(root)), f"{name}.safetensors")
+    path = os.path.join(weights_folder(root), f"{name}.safetensors")
     if not os.path.isfile(path):
         raise FileNotFoundError(
             f"{name}: `pretrained=True` reads the local file {path!r}, which does not exist; nothing is downloaded"

@@ -10,7 +10,7 @@ from mxnet.base import PathLike
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.model_zoo.text._weights import Rule, from_file
 from mxnet.gluon.model_zoo.text.attention import MultiHeadAttention, padding_mask
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT
+from mxnet.gluon.model_zoo.vision._classifier import CPU
 from mxnet.gluon.nn import GELU, Dense, Dropout, Embedding, HybridSequential, LayerNorm
 from mxnet.gluon.parameter import DeviceLike
 from mxnet.numpy import ndarray
@@ -157,12 +157,12 @@ class BERT(HybridBlock):
         return x, self.pooler(x[:, 0])
 
 
-def _bert(name: str, pretrained: bool, device: DeviceLike, root: PathLike, arguments: dict[str, Any]) -> BERT:
+def _bert(name: str, pretrained: bool, device: DeviceLike, root: PathLike | None, arguments: dict[str, Any]) -> BERT:
     net = BERT(**arguments)
     return from_file(net, name, _RULES, root, device) if pretrained else net
 
 
-def bert_base(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any) -> BERT:
+def bert_base(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any) -> BERT:
     """BERT of 12 layers of 768 units, 109 million numbers.
 
     Parameters
@@ -171,8 +171,8 @@ def bert_base(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike
         Read the weights from ``<root>/bert-base.safetensors``, which has our names or those of Hugging Face's files.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         Arguments of `BERT`.
 
@@ -188,7 +188,7 @@ def bert_base(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike
     return _bert("bert-base", pretrained, device, root, kwargs)
 
 
-def bert_large(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any) -> BERT:
+def bert_large(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any) -> BERT:
     """BERT of 24 layers of 1024 units, 335 million numbers.
 
     Parameters
@@ -197,8 +197,8 @@ def bert_large(pretrained: bool = False, device: DeviceLike = CPU, root: PathLik
         Read the weights from ``<root>/bert-large.safetensors``, which has our names or those of Hugging Face's files.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         Arguments of `BERT`.
 

@@ -11,7 +11,7 @@ from mxnet.base import PathLike
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.model_zoo.text._weights import Rule, from_file
 from mxnet.gluon.model_zoo.text.attention import MultiHeadAttention, causal_mask
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT
+from mxnet.gluon.model_zoo.vision._classifier import CPU
 from mxnet.gluon.nn import GELU, Dense, Dropout, Embedding, HybridSequential, LayerNorm
 from mxnet.gluon.parameter import DeviceLike
 from mxnet.numpy import ndarray
@@ -166,7 +166,7 @@ class GPT2(HybridBlock):
 
 
 def get_gpt2(
-    size: str, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any
+    size: str, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any
 ) -> GPT2:
     """GPT-2 of a published size.
 
@@ -178,8 +178,8 @@ def get_gpt2(
         the file has our names or those of Hugging Face's files.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         Arguments of `GPT2`.
 

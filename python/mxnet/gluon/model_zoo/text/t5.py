@@ -12,7 +12,7 @@ from mxnet.base import PathLike
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.model_zoo.text._weights import Rule, from_file
 from mxnet.gluon.model_zoo.text.attention import MultiHeadAttention, causal_mask, padding_mask
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT
+from mxnet.gluon.model_zoo.vision._classifier import CPU
 from mxnet.gluon.nn import Dense, Dropout, Embedding, HybridSequential
 from mxnet.gluon.parameter import DeviceLike, Parameter
 from mxnet.numpy import ndarray
@@ -292,7 +292,9 @@ class T5(HybridBlock):
         return scores
 
 
-def get_t5(size: str, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any) -> T5:
+def get_t5(
+    size: str, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any
+) -> T5:
     """T5 of a published size.
 
     Parameters
@@ -302,8 +304,8 @@ def get_t5(size: str, pretrained: bool = False, device: DeviceLike = CPU, root: 
         Read the weights from ``<root>/t5-<size>.safetensors``, which has our names or those of Hugging Face's files.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         Arguments of `T5`.
 

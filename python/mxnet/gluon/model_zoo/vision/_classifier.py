@@ -6,17 +6,16 @@ import glob
 import os
 from typing import Any, TypeVar
 
-from mxnet.base import PathLike
+from mxnet.base import PathLike, data_dir
 from mxnet.device import cpu
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.nn import HybridSequential
 from mxnet.gluon.parameter import DeviceLike
 from mxnet.numpy import ndarray
 
-__all__ = ["CPU", "ROOT", "Classifier", "load_pretrained"]
+__all__ = ["CPU", "Classifier", "load_pretrained", "weights_folder"]
 
 CPU = cpu(0)
-ROOT = "~/.mxnet/models"
 _Net = TypeVar("_Net", bound=Block)
 
 
@@ -52,7 +51,22 @@ class Classifier(HybridBlock):
         return scores
 
 
-def load_pretrained(net: _Net, name: str, root: PathLike, device: DeviceLike) -> _Net:
+def weights_folder(root: PathLike | None) -> str:
+    """Folder of the files of weights.
+
+    Parameters
+    ----------
+    root : path, optional
+        ``~`` in front stands for the home folder; ``models`` in `mx.base.data_dir()` by default.
+
+    Returns
+    -------
+    str
+    """
+    return os.path.expanduser(os.path.join(data_dir(), "models") if root is None else os.fspath(root))
+
+
+def load_pretrained(net: _Net, name: str, root: PathLike | None, device: DeviceLike) -> _Net:
     """Read the weights of a network from a local file, see `get_model`.
 
     Parameters
@@ -60,8 +74,8 @@ def load_pretrained(net: _Net, name: str, root: PathLike, device: DeviceLike) ->
     net : Block
     name : str
         Name of the model, as in `get_model`.
-    root : path
-        A folder; ``~`` stands for the home folder.
+    root : path, optional
+        A folder, see `weights_folder`.
     device : Device or sequence of Device
         Where the weights go.
 
@@ -79,7 +93,7 @@ def load_pretrained(net: _Net, name: str, root: PathLike, device: DeviceLike) ->
     FileFormatError, ValueError, TypeError
         See `Block.load_parameters`.
     """
-    start = os.path.join(os.path.expanduser(os.fspath(root)), name)
+    start = os.path.join(weights_folder(root), name)
     hashed = sorted(glob.glob(f"{glob.escape(start)}-{'[0-9a-f]' * 8}.params"))
     candidates = [path for path in (f"{start}.safetensors", f"{start}.params") if os.path.isfile(path)] or hashed
     if not candidates:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mxnet.base import PathLike
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
+from mxnet.gluon.model_zoo.vision._classifier import CPU, Classifier, load_pretrained
 from mxnet.gluon.nn import Conv2D, Dense, Dropout, Flatten, MaxPool2D
 from mxnet.gluon.parameter import DeviceLike
 
@@ -53,7 +53,7 @@ class AlexNet(Classifier):
         self.output = Dense(classes)
 
 
-def alexnet(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any) -> AlexNet:
+def alexnet(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any) -> AlexNet:
     """AlexNet: see the class `AlexNet`.
 
     Parameters
@@ -62,8 +62,8 @@ def alexnet(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike =
         Read the weights of ``alexnet`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         Arguments of `AlexNet`.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mxnet.base import PathLike
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
+from mxnet.gluon.model_zoo.vision._classifier import CPU, Classifier, load_pretrained
 from mxnet.gluon.nn import (
     Activation,
     AvgPool2D,
@@ -118,7 +118,7 @@ class DenseNet(Classifier):
 
 
 def get_densenet(
-    num_layers: int, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any
+    num_layers: int, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any
 ) -> DenseNet:
     """DenseNet of a published depth.
 
@@ -130,8 +130,8 @@ def get_densenet(
         Read the weights of ``densenet<num_layers>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         `bn_size`, `dropout` and `classes` of `DenseNet`.
 

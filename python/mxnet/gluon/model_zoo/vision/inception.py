@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet.base import PathLike
 from mxnet.gluon.block import HybridBlock
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
+from mxnet.gluon.model_zoo.vision._classifier import CPU, Classifier, load_pretrained
 from mxnet.gluon.nn import (
     Activation,
     AvgPool2D,
@@ -160,7 +160,7 @@ class Inception3(Classifier):
 
 
 def inception_v3(
-    pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any
+    pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any
 ) -> Inception3:
     """Inception v3: see the class `Inception3`.
 
@@ -170,8 +170,8 @@ def inception_v3(
         Read the weights of ``inceptionv3`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         Arguments of `Inception3`.
 

@@ -7,7 +7,7 @@ from typing import Any
 from mxnet import numpy_extension as npx
 from mxnet.base import PathLike
 from mxnet.gluon.block import HybridBlock
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
+from mxnet.gluon.model_zoo.vision._classifier import CPU, Classifier, load_pretrained
 from mxnet.gluon.nn import Activation, BatchNorm, Conv2D, Dense, Dropout, Flatten, GlobalAvgPool2D, HybridSequential
 from mxnet.gluon.parameter import DeviceLike
 from mxnet.numpy import ndarray
@@ -306,7 +306,7 @@ def _multiplier_text(multiplier: float) -> str:
 
 
 def get_mobilenet(
-    multiplier: float, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any
+    multiplier: float, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any
 ) -> MobileNet:
     """MobileNet of a width.
 
@@ -318,8 +318,8 @@ def get_mobilenet(
         Read the weights of ``mobilenet<multiplier>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         `classes` of `MobileNet`.
 
@@ -337,7 +337,7 @@ def get_mobilenet(
 
 
 def get_mobilenet_v2(
-    multiplier: float, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any
+    multiplier: float, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any
 ) -> MobileNetV2:
     """MobileNet v2 of a width.
 
@@ -349,8 +349,8 @@ def get_mobilenet_v2(
         Read the weights of ``mobilenetv2_<multiplier>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         `classes` of `MobileNetV2`.
 
@@ -368,7 +368,7 @@ def get_mobilenet_v2(
 
 
 def get_mobilenet_v3(
-    size: str, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any
+    size: str, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any
 ) -> MobileNetV3:
     """MobileNet v3 of a published size.
 
@@ -380,8 +380,8 @@ def get_mobilenet_v3(
         Read the weights of ``mobilenetv3_<size>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         `classes` and `dropout` of `MobileNetV3`.
 

@@ -8,7 +8,7 @@ from typing import Any
 from mxnet import numpy_extension as npx
 from mxnet.base import PathLike
 from mxnet.gluon.block import HybridBlock
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
+from mxnet.gluon.model_zoo.vision._classifier import CPU, Classifier, load_pretrained
 from mxnet.gluon.nn import (
     Activation,
     BatchNorm,
@@ -448,7 +448,7 @@ def get_resnet(
     num_layers: int,
     pretrained: bool = False,
     device: DeviceLike = CPU,
-    root: PathLike = ROOT,
+    root: PathLike | None = None,
     **kwargs: Any,
 ) -> Any:
     """Residual network of a published depth.
@@ -462,8 +462,8 @@ def get_resnet(
         Read the weights of ``resnet<num_layers>_v<version>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         `classes` and `thumbnail` of `ResNetV1` and `ResNetV2`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mxnet.base import PathLike
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
+from mxnet.gluon.model_zoo.vision._classifier import CPU, Classifier, load_pretrained
 from mxnet.gluon.nn import (
     Activation,
     Conv2D,
@@ -91,7 +91,7 @@ class SqueezeNet(Classifier):
 
 
 def get_squeezenet(
-    version: str, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any
+    version: str, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any
 ) -> SqueezeNet:
     """SqueezeNet of a version.
 
@@ -103,8 +103,8 @@ def get_squeezenet(
         Read the weights of ``squeezenet<version>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         `classes` of `SqueezeNet`.
 

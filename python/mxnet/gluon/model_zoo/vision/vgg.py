@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet import initializer
 from mxnet.base import PathLike
-from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
+from mxnet.gluon.model_zoo.vision._classifier import CPU, Classifier, load_pretrained
 from mxnet.gluon.nn import Activation, BatchNorm, Conv2D, Dense, Dropout, MaxPool2D
 from mxnet.gluon.parameter import DeviceLike
 
@@ -79,7 +79,7 @@ class VGG(Classifier):
 
 
 def get_vgg(
-    num_layers: int, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike = ROOT, **kwargs: Any
+    num_layers: int, pretrained: bool = False, device: DeviceLike = CPU, root: PathLike | None = None, **kwargs: Any
 ) -> VGG:
     """VGG of a published depth.
 
@@ -92,8 +92,8 @@ def get_vgg(
         `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
-    root : path
-        Folder of the file.
+    root : path, optional
+        Folder of the file; ``models`` in `mx.base.data_dir()` by default.
     **kwargs
         `classes` and `batch_norm` of `VGG`.
 
