@@ -40,6 +40,7 @@ _TRAINING = "training is `mx.gluon.Trainer`, or the loop `mx.gluon.contrib.estim
 _NAMES = "parameters are named by the attributes of blocks, as `mx.gluon.Block.collect_params` shows them"
 _PINNED = "`mx.cpu()`; copies to a GPU pin memory by themselves"
 _CHECKPOINT = "`CheckpointHandler` of `mx.gluon.contrib.estimator`, or `Block.save_parameters` in a loop of one's own"
+_LOCAL_FILES = "there is no store of files to download from; `pretrained=True` and data sets read local files"
 REMOVED: dict[str, dict[str, str]] = {
     "mxnet": {
         "nd": _NUMPY,
@@ -84,14 +85,19 @@ REMOVED: dict[str, dict[str, str]] = {
         "sym": _GRAPHS,
         "symbol": _GRAPHS,
     },
-    "mxnet.gluon": {"ParameterDict": "parameters are in a dictionary, as `mx.gluon.Block.collect_params` returns"},
+    "mxnet.gluon": {
+        "ParameterDict": "parameters are in a dictionary, as `mx.gluon.Block.collect_params` returns",
+        "tensor_types": "arrays have one class, `mx.np.ndarray`",
+    },
     "mxnet.gluon.contrib": {
         "cnn": "`mx.gluon.nn.DeformableConvolution` and `mx.gluon.nn.ModulatedDeformableConvolution`",
         "nn": "its layers are in `mx.gluon.nn`",
         "rnn": "its cells are in `mx.gluon.rnn`",
     },
     "mxnet.gluon.metric": dict.fromkeys(("Caffe", "Torch"), "`mx.gluon.metric.Loss` averages any values"),
+    "mxnet.gluon.model_zoo": {"model_store": _LOCAL_FILES},
     "mxnet.gluon.nn": {"BatchNormReLU": "`BatchNorm` and `Activation('relu')` become one operator in a compiled graph"},
+    "mxnet.gluon.utils": dict.fromkeys(("_get_repo_file_url", "_get_repo_url"), _LOCAL_FILES),
     "mxnet.image": {
         **dict.fromkeys(
             (
@@ -102,6 +108,7 @@ REMOVED: dict[str, dict[str, str]] = {
             ),
             "augmenters are the transforms of `mx.gluon.data.vision.transforms`",
         ),
+        "image": "its functions are in `mx.image`",
         "ImageIter": "`mx.gluon.contrib.data.vision.ImageDataLoader`",
         **dict.fromkeys(
             (
@@ -127,6 +134,13 @@ REMOVED: dict[str, dict[str, str]] = {
         "profiler_set_state": "`mx.profiler.set_state`",
         "set_kvstore_handle": "there are no parameter servers: all work is done in this process",
     },
+    "mxnet.random": dict.fromkeys(
+        (
+            *("exponential", "gamma", "generalized_negative_binomial", "multinomial", "negative_binomial", "normal"),
+            *("poisson", "randint", "randn", "shuffle", "uniform"),
+        ),
+        "samples are drawn by `mx.np.random` and `mx.npx.random`",
+    ),
     "mxnet.test_utils": dict.fromkeys(
         ("check_symbolic_backward", "check_symbolic_forward", "same_symbol_structure"),
         "call the operator, and compare with `assert_almost_equal` and `check_numeric_gradient`",

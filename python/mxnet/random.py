@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from mxnet import _core
-from mxnet._renamed import old_keywords
+from mxnet._renamed import attribute_finder, old_keywords
 from mxnet.device import Device
 
 __all__ = ["seed"]
+
+__getattr__ = attribute_finder(__name__)
 
 
 @old_keywords(ctx="device")

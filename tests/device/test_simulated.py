@@ -48,6 +48,22 @@ def to_device(value, device=DEVICE):
     return value
 
 
+@pytest.mark.parametrize("name", ["bool", "int8", "int32", "float16", "float32", "float64", "complex64"])
+def test_scalars_of_numpy_are_numbers_of_any_array(name):
+    number = numpy.dtype(name).type(3)
+    for dtype in ("int16", "float16", "float32"):
+        x = np.array([[0, 1, 2]], dtype=dtype)
+        for call in (
+            lambda x: x * number,
+            lambda x: np.where(x > 0, number, x),
+            lambda x: np.concatenate([x + number, number - x]),
+            lambda x: np.dot(x, number),
+            lambda x: x[0, 1] + number,
+            lambda x: mx.jit(lambda x: x + number)(x),
+        ):
+            assert bits(call(x)) == bits(call(x.to_device(DEVICE)))
+
+
 def bits(result):
     if isinstance(result, np.ndarray):
         return result.shape, str(result.dtype), result.asnumpy().tobytes()

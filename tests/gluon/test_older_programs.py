@@ -7,6 +7,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import gluon, np, npx
+from mxnet.base import MXNetError
 from mxnet.gluon import nn
 from mxnet.gluon.contrib.estimator import EarlyStoppingHandler, Estimator
 from mxnet.gluon.data.vision import transforms
@@ -299,3 +300,21 @@ def test_samples_that_cannot_be_stacked_name_the_builders_that_take_them(sample)
     with pytest.raises(TypeError, match=rf"type {type(sample).__name__} cannot be stacked; .*AsList") as caught:
         list(gluon.data.DataLoader([(sample, 1)] * 2, 2))
     assert caught.value.__notes__ == ["while building a batch of the samples [0, 1]"]
+
+
+def test_names_of_operations_are_refused_with_a_reason():
+    for call in (npx.relu, np.exp, np.sum):
+        with pytest.raises(TypeError, match=r"unexpected keyword argument 'name': operations have no names, leave it"):
+            call(np.ones(2), name="fwd")
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'nme'$"):
+        npx.relu(np.ones(2), nme="fwd")
+
+
+@pytest.mark.parametrize("kind", ["cpu_pinned", "cpu_shared"])
+def test_older_kinds_of_cpu_memory_say_what_replaced_them(kind):
+    device = mx.Device(kind, 0)
+    for call in (lambda: np.zeros(2, device=device), lambda: np.ones(2).to_device(device)):
+        with pytest.raises(
+            MXNetError, match=rf"{kind}\(0\) is not available: .*; memory of the CPU is cpu\(0\), pinned"
+        ):
+            call()

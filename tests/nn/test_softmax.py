@@ -55,6 +55,9 @@ def test_masked_elements_take_no_part():
         want = onp.where(mask, special.softmax(onp.where(mask, x / 2, -onp.inf), -1), 0)
         logs = onp.where(mask, special.log_softmax(onp.where(mask, x / 2, -onp.inf), -1), -onp.inf)
     onp.testing.assert_allclose(npx.masked_softmax(on(x), np.array(mask), temperature=2.0).asnumpy(), want, atol=1e-14)
+    for masked in (npx.masked_softmax, npx.masked_log_softmax):
+        same = masked(on(x), np.array(mask), temperature=None)
+        onp.testing.assert_array_equal(same.asnumpy(), masked(on(x), np.array(mask)).asnumpy())
     got = npx.masked_log_softmax(on(x), np.array(mask), temperature=2.0).asnumpy()
     onp.testing.assert_allclose(got, logs, atol=1e-13)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import threading
 
 import numpy as onp
@@ -35,6 +36,44 @@ def test_results_stay_where_their_operands_are() -> None:
     x = np.array([[1.0, 2.0]], device=mx.cpu(1))
     results = [x + 1, 2 * x, x.T, x.sum(), x[0], np.exp(x), np.concatenate([x, x]), np.zeros_like(x), np.dot(x, x.T)]
     assert [y.device for y in results] == [mx.cpu(1)] * len(results)
+
+
+class Two(enum.IntEnum):
+    TWO = 2
+
+
+@pytest.mark.parametrize("name", ["float32", "int32"])
+@pytest.mark.parametrize("number", [onp.float32(2), onp.float16(2), onp.float64(2), onp.int8(2), onp.bool_(1), Two.TWO])
+def test_scalars_of_numpy_have_no_device(number: object, name: str) -> None:
+    device = mx.cpu(1)
+
+    def results(x: np.ndarray) -> list[np.ndarray]:
+        changed = [x.copy() for _ in range(3)]
+        changed[0][:] = number
+        changed[1][0] = number
+        changed[2] += x * np.full_like(x, number)
+        return [
+            *changed,
+            x * number,
+            number - x,
+            x**number,
+            x[0] + number,
+            x == number,
+            np.where(x > 1, x, number),
+            np.clip(x, 0, number),
+            np.add(x, number, out=np.zeros(3, dtype="float64", device=x.device)),
+            mx.jit(lambda x: x + number)(x),
+        ]
+
+    x = np.array([0, 1, 3], dtype=name)
+    for here, there in zip(results(x), results(x.to_device(device)), strict=True):
+        assert here.device == mx.cpu(0) and there.device == device
+        assert here.dtype == there.dtype
+        onp.testing.assert_array_equal(here.asnumpy(), there.asnumpy())
+    with device:
+        assert np.exp(number).device == device  # no operand has one
+    with pytest.raises(MXNetError, match="operands are on different devices"):
+        np.array(number) + np.ones(2, device=device)
 
 
 def test_operands_on_different_devices_are_refused_by_name() -> None:

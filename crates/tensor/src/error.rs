@@ -283,12 +283,20 @@ pub enum ViewObstacle {
     NotComplex,
 }
 
+/// What to use in place of a kind of CPU memory that MXNet 1.x had and this library does not need.
+fn instead(device: Device) -> &'static str {
+    match device.is_host() {
+        true => "; memory of the CPU is cpu(0), pinned and shared where that is needed",
+        false => "",
+    }
+}
+
 /// See [`TensorError::Device`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DeviceError {
     /// There is no backend for this kind of device.
-    #[error("device {device} is not available: no backend for `{}` is loaded", .device.kind())]
+    #[error("device {device} is not available: no backend for `{}` is loaded{}", .device.kind(), instead(*.device))]
     NoBackend {
         /// The device asked for.
         device: Device,

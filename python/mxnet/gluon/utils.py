@@ -10,7 +10,7 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet._caller_warning import warn_caller
-from mxnet._renamed import old_keywords
+from mxnet._renamed import attribute_finder, old_keywords
 from mxnet._rnn_layout import packed_shapes
 from mxnet.base import dtype_name
 from mxnet.device import Device
@@ -28,6 +28,8 @@ __all__ = [
     "split_data",
     "split_rnn_params",
 ]
+
+__getattr__ = attribute_finder(__name__)
 
 
 def shape_is_known(shape: Sequence[int] | None) -> bool:

@@ -173,7 +173,14 @@ impl fmt::Display for Misfit {
                 f,
                 "takes at most {most} positional arguments ({given} given)"
             ),
-            Misfit::Unexpected(name) => write!(f, "got an unexpected keyword argument '{name}'"),
+            Misfit::Unexpected(name) => {
+                write!(f, "got an unexpected keyword argument '{name}'")?;
+                // Calls in MXNet 1.x gave their nodes of the graph names.
+                match &**name {
+                    "name" => write!(f, ": operations have no names, leave it out"),
+                    _ => Ok(()),
+                }
+            }
             Misfit::Repeated(name) => write!(f, "got multiple values for argument '{name}'"),
             Misfit::Missing(name) => write!(f, "missing required argument: '{name}'"),
             Misfit::Needed(name) => write!(f, "requires {name} to be specified."),

@@ -93,13 +93,14 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>
     if let Some(value) = derived_float(object)? {
         return made(py, Array::weak_scalar(value)).map(Some);
     }
+    // NumPy's scalars have a dtype but no device.
     if let Some((value, dtype)) = numpy_number(object)? {
-        return made(py, Array::scalar(value, dtype)).map(Some);
+        return made(py, Array::constant(value, dtype)).map(Some);
     }
     if let Some(value) = derived_number(object)? {
         let dtype = dtype_of_number(value);
         check_element("array", &value, dtype).map_err(|error| raise(py, error))?;
-        return made(py, Array::scalar(value, dtype)).map(Some);
+        return made(py, Array::constant(value, dtype)).map(Some);
     }
     if interop::is_array_like(object) || nested_sequence::is_nested(object) {
         let array = interop::from_object(object, None, sharing::Sharing::Allowed)?;
@@ -130,7 +131,7 @@ pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Oper
         return Ok(Operand::converted(array));
     }
     if let Some((value, own)) = numpy_number(object)? {
-        return made(py, Array::scalar(value, own));
+        return made(py, Array::constant(value, own));
     }
     // Arrays of other libraries are cast as our arrays are.
     let array = match interop::is_array_like(object) {

@@ -183,7 +183,7 @@ pub static SOFTMAX_GRADIENT: OpDef = OpDef {
 const MASKED: OpDef = OpDef {
     about: &[
         ("mask", "Booleans, which broadcast."),
-        ("temperature", "Divisor of the data."),
+        ("temperature", "Divisor of the data, 1 for None."),
         (
             "normalize",
             "Has no effect: the largest element is always subtracted.",
@@ -195,7 +195,7 @@ const MASKED: OpDef = OpDef {
         Param::array("data"),
         Param::array("mask"),
         Param::int("axis", -1),
-        Param::float("temperature", 1.0),
+        Param::float("temperature", 1.0).or_none(),
         Param::bool("normalize", true),
     ],
     probe: Probe::calls(&["f((3, 4)), b((3, 4))", "f((2, 3, 4)), b((2, 1, 4)), 1, 2.0"]).ulp(16),
@@ -236,7 +236,7 @@ fn masked(context: &CallContext, op: &'static OpDef, outside: f64) -> Result<Arr
     let outside = Array::constant(Scalar::F64(outside), x.dtype())?;
     let attrs = attrs(
         context.int("axis"),
-        Value::Float(context.float("temperature")),
+        context.get("temperature").clone(),
         false,
         Value::None,
     );

@@ -1,5 +1,6 @@
 //! Calls of ufuncs with NumPy's keywords (`where`, `dtype`, `casting`, …).
 
+use mxnet::core::bind::Misfit;
 use mxnet::core::fp_errors::under_mask;
 use mxnet::core::{Array, Attrs, Cpu, Error, OpDef, Outputs, Surface};
 use mxnet::ops::elementwise::select;
@@ -116,8 +117,9 @@ pub fn general(
                 }
                 None => {
                     return Err(PyTypeError::new_err(format!(
-                        "{}() got an unexpected keyword argument '{name}'",
-                        binding.name
+                        "{}() {}",
+                        binding.name,
+                        Misfit::Unexpected(name.into())
                     )));
                 }
             },
