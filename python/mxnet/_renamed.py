@@ -85,10 +85,7 @@ REMOVED: dict[str, dict[str, str]] = {
         "sym": _GRAPHS,
         "symbol": _GRAPHS,
     },
-    "mxnet.gluon": {
-        "ParameterDict": "parameters are in a dictionary, as `mx.gluon.Block.collect_params` returns",
-        "tensor_types": "arrays have one class, `mx.np.ndarray`",
-    },
+    "mxnet.gluon": {"tensor_types": "arrays have one class, `mx.np.ndarray`"},
     "mxnet.gluon.contrib": {
         "cnn": "`mx.gluon.nn.DeformableConvolution` and `mx.gluon.nn.ModulatedDeformableConvolution`",
         "nn": "its layers are in `mx.gluon.nn`",

@@ -108,11 +108,6 @@ def test_blocks_may_have_arguments_of_the_older_names():
     assert not inspect.signature(gluon.Block).parameters
 
 
-def test_the_class_of_parameter_dictionaries_says_what_replaced_it():
-    with pytest.raises(AttributeError, match=r"no attribute 'ParameterDict': it was removed; .*Block.collect_params"):
-        _ = gluon.ParameterDict
-
-
 def test_hybrid_forward_is_named_when_forward_is_missing():
     class Old(nn.HybridBlock):
         def hybrid_forward(self, F, x):
