@@ -93,7 +93,12 @@ REMOVED: dict[str, dict[str, str]] = {
     },
     "mxnet.gluon.metric": dict.fromkeys(("Caffe", "Torch"), "`mx.gluon.metric.Loss` averages any values"),
     "mxnet.gluon.model_zoo": {"model_store": _LOCAL_FILES},
-    "mxnet.gluon.nn": {"BatchNormReLU": "`BatchNorm` and `Activation('relu')` become one operator in a compiled graph"},
+    "mxnet.gluon.nn": {
+        "BatchNormReLU": "`BatchNorm` and `Activation('relu')` become one operator in a compiled graph",
+        "Concurrent": "`Concatenate`",
+        "HybridConcurrent": "`HybridConcatenate`",
+        "SparseEmbedding": "`Embedding` with `sparse_grad=True`",
+    },
     "mxnet.gluon.utils": dict.fromkeys(("_get_repo_file_url", "_get_repo_url"), _LOCAL_FILES),
     "mxnet.image": {
         **dict.fromkeys(

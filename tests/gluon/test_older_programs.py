@@ -313,3 +313,22 @@ def test_older_kinds_of_cpu_memory_say_what_replaced_them(kind):
             MXNetError, match=rf"{kind}\(0\) is not available: .*; memory of the CPU is cpu\(0\), pinned"
         ):
             call()
+
+
+@pytest.mark.parametrize(("name", "function"), [("exp", "np.exp"), ("slice_axis", "npx.slice_axis"), ("nothing", None)])
+def test_methods_that_arrays_lack_name_the_function_in_a_note(name, function):
+    class Old(nn.HybridBlock):
+        def forward(self, x):
+            return getattr(x, name)(1)
+
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
+        nn_of(Old())(np.ones(2))
+    hints = [note for note in caught.value.__notes__ if "hint" in note]
+    assert hints == ([] if function is None else [f"hint: arrays have no such method, call `{function}(x, ...)`"])
+    assert any(note.startswith("in `0`: Old called with") for note in caught.value.__notes__)
+
+
+def nn_of(block):
+    net = nn.HybridSequential()
+    net.add(block)
+    return net

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as onp
 
+from mxnet import numpy, numpy_extension
 from mxnet._graph_parts import has_parts
 from mxnet.numpy import ndarray
 
@@ -53,6 +54,8 @@ def locate(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any], error
         called = ", ".join([*map(_shown, args), *(f"{key}={_shown(value)}" for key, value in kwargs.items())])
         text = f"{type(block).__name__} called with ({called})"
         error.add_note(text)
+        if (function := _function_for(error)) is not None:
+            error.add_note(f"hint: arrays have no such method, call `{function}(x, ...)`")
     else:
         inner, path, parameter, text = found
         name = next((key for key, child in block._children.items() if child is inner), None)
@@ -64,6 +67,15 @@ def locate(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any], error
             old, new = ".".join([*path[1:], parameter]), ".".join([*path, parameter])
             error.args = (error.args[0].replace(f"parameter {old!r}", f"parameter {new!r}"), *error.args[1:])
     error._block_path = (block, path, parameter, text)  # type: ignore[attr-defined]  # exceptions take attributes
+
+
+def _function_for(error: Exception) -> str | None:
+    """The function that does the work of a method that arrays had in MXNet 1.x; None for other errors."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, ndarray) and error.name is not None:
+        for short, module in (("np", numpy), ("npx", numpy_extension)):
+            if callable(getattr(module, error.name, None)):
+                return f"{short}.{error.name}"
+    return None
 
 
 def _position(notes: list[str], text: str) -> int:
