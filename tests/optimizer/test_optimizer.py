@@ -1,5 +1,7 @@
 """Update rules against the same formulas in NumPy, rates, states."""
 
+import warnings
+
 import numpy as onp
 import pytest
 
@@ -268,3 +270,44 @@ def test_updates_are_counted_for_each_weight():
         optimizer._update_count(indices)
         assert optimizer._index_update_count == counts
         assert optimizer.num_update == largest
+
+
+@pytest.mark.parametrize(
+    ("name", "older", "newer"),
+    [
+        (
+            "rmsprop",
+            {"gamma1": 0.5, "gamma2": 0.25, "centered": True},
+            {"rho": 0.5, "momentum": 0.25, "centered": True},
+        ),
+        ("adagrad", {"eps": 0.25}, {"epsilon": 0.25}),
+    ],
+)
+def test_arguments_of_older_programs_have_new_names(name, older, newer):
+    gradient = mx.np.array([1.0, -2.0, 0.5])
+    weights = []
+    for arguments in (older, newer):
+        weight = mx.np.zeros(3)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            made = optimizer.create(name, learning_rate=0.1, **arguments)
+        assert [str(w.message) for w in caught if w.category is DeprecationWarning] == [
+            f"argument `{old}` of {type(made).__name__} is deprecated; use `{new}`"
+            for old, new in zip(arguments, newer, strict=True)
+            if old != new
+        ]
+        state = made.create_state(0, weight)
+        for _ in range(2):
+            made.update([0], [weight], [gradient], [state])
+        weights.append(weight.asnumpy())
+    assert (weights[0] == weights[1]).all()
+    assert (weights[0] != 0).all()
+
+
+def test_unknown_arguments_are_named_with_those_that_there_are():
+    with pytest.raises(
+        TypeError, match=r"^SGD has no argument 'lr', 'beta'; it takes learning_rate, momentum, .*, wd, "
+    ):
+        optimizer.create("sgd", lr=0.1, beta=1)
+    with pytest.raises(TypeError, match=r"^Adam has no argument 'eps'; it takes learning_rate, beta1, .*, epsilon, "):
+        optimizer.Adam(eps=1e-8)

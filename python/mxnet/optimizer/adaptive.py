@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mxnet import numpy as np
+from mxnet._renamed import old_keywords
 from mxnet.numpy import ndarray
 from mxnet.optimizer._updates import StepNumbers, fused_adagrad, fused_adam, fused_adamw, fused_rmsprop
 from mxnet.optimizer.optimizer import Optimizer, State, register
@@ -237,6 +238,7 @@ class AdaGrad(Optimizer):
 
     _is_rowwise = True
 
+    @old_keywords(eps="epsilon")
     def __init__(
         self,
         learning_rate: float | None = 0.01,
@@ -328,6 +330,7 @@ class RMSProp(Optimizer):
     array([0.6838])
     """
 
+    @old_keywords(gamma1="rho", gamma2="momentum")
     def __init__(
         self,
         learning_rate: float | None = 0.001,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
@@ -22,6 +23,18 @@ __all__ = ["Optimizer", "State", "create", "register"]
 # What an optimizer keeps for one weight: nothing, an array, or a tuple of such.
 State = Any
 _HALF = ("float16", "bfloat16")
+
+
+def _argument_names(kind: type[Optimizer]) -> list[str]:
+    """Names of the arguments that a class and its base classes take."""
+    names = [
+        argument.name
+        for owner in kind.__mro__
+        if "__init__" in vars(owner) and owner is not object
+        for argument in list(inspect.signature(owner.__init__).parameters.values())[1:]  # type: ignore[misc]
+        if argument.kind is argument.POSITIONAL_OR_KEYWORD
+    ]
+    return list(dict.fromkeys(names))
 
 
 class Optimizer:
@@ -58,10 +71,15 @@ class Optimizer:
         Whether to call `fused_step`, if the subclass has one, in place of `step`; both give the same result up to
         rounding.
 
+    **unknown
+        Any other name is a TypeError that lists the names.
+
     Raises
     ------
     ValueError
         If a number is out of range.
+    TypeError
+        If there is no argument of a name.
 
     Examples
     --------
@@ -86,7 +104,13 @@ class Optimizer:
         param_dict: Mapping[int, Any] | None = None,
         aggregate_num: float | None = None,
         use_fused_step: bool | None = None,
+        **unknown: Any,
     ) -> None:
+        if unknown:
+            raise TypeError(
+                f"{type(self).__name__} has no argument {', '.join(map(repr, unknown))}; it takes "
+                f"{', '.join(_argument_names(type(self)))}"
+            )
         if clip_gradient is not None and clip_gradient <= 0:
             raise ValueError(f"`clip_gradient` must be positive or None, found {clip_gradient}")
         if aggregate_num is not None and not (aggregate_num >= 0 and aggregate_num in (math.inf, aggregate_num // 1)):
