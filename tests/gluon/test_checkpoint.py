@@ -113,6 +113,26 @@ def test_missing_file_stays_an_os_error(tmp_path):
         network().load_parameters(tmp_path / "nothing")
 
 
+def test_a_file_of_a_part_names_the_part_that_can_load_it(saved, tmp_path):
+    net, file = saved
+    whole = nn.HybridSequential()
+    whole.add(nn.Dense(2, in_units=2), network())
+    with pytest.raises(
+        ValueError, match=r"lacks '1.0.weight'.*\n  hint: its names are those of the block's `1`, which"
+    ):
+        whole.load_parameters(file)
+    whole[1].load_parameters(file)
+    whole[0].initialize()
+    whole.save_parameters(tmp_path / "whole")
+    part = network()
+    with pytest.raises(ValueError, match=r"lacks '1.gamma'.*\n  hint: its names begin with '1\.'; give the arrays wit"):
+        part.load_parameters(tmp_path / "whole")
+    arrays = mx.npx.load(tmp_path / "whole")
+    part.load_dict({name.removeprefix("1."): x for name, x in arrays.items() if name.startswith("1.")})
+    x = mx.np.array([[1.0, 2.0], [3.0, -4.0]])
+    assert part(x).tolist() == net(x).tolist()
+
+
 def test_missing_and_extra_parameters_are_named(saved):
     _, file = saved
     larger = network()

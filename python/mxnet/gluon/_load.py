@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import KeysView, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from mxnet.gluon._failure import listed
@@ -60,7 +60,8 @@ def load_parameters(block: Block, arrays: Mapping[str, ndarray], options: LoadOp
     missing = [group[0] for group in names.values() if not any(name in arrays for name in group)]
     extra = [name for name in arrays if name not in params]
     if missing and not options.allow_missing:
-        raise ValueError(f"{source} lacks {listed(missing)}; `allow_missing=True` leaves them as they are")
+        advice = _advice(missing, arrays.keys(), params.keys()) or "; `allow_missing=True` leaves them as they are"
+        raise ValueError(f"{source} lacks {listed(missing)}{advice}")
     if extra and not options.ignore_extra:
         raise ValueError(
             f"{source} has {listed(extra)}, which {type(block).__name__} has not; `ignore_extra=True` passes over them"
@@ -70,6 +71,23 @@ def load_parameters(block: Block, arrays: Mapping[str, ndarray], options: LoadOp
         parameter._check_loadable(array, options.cast_dtype, f"{source}, {name!r}")
     for parameter, _, array in wanted:
         parameter._load_init(array, options.device, options.dtype_source)
+
+
+def _advice(missing: list[str], given: KeysView[str], params: KeysView[str]) -> str:
+    """A hint if the arrays are those of a part of the block, or of a block that has this one as a part."""
+    for name in given:
+        part = _beginning(missing[0], name)
+        if part and {part + own for own in given} <= params:
+            return f"\n  hint: its names are those of the block's `{part[:-1]}`, which can load it"
+        whole = _beginning(name, missing[0])
+        if whole and {whole + own for own in missing} <= given:
+            return f"\n  hint: its names begin with {whole!r}; give the arrays without that to `load_dict`"
+    return ""
+
+
+def _beginning(longer: str, name: str) -> str:
+    """The path before `name` in a longer name, with the dot; empty if there is none."""
+    return longer.removesuffix(name) if longer.endswith(f".{name}") else ""
 
 
 _PACKED = "rnn_param"
