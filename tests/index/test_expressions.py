@@ -192,6 +192,36 @@ def test_basic_indexing_is_a_view_and_advanced_indexing_a_copy():
     assert x.asnumpy().min() == 0
 
 
+def test_an_array_assigned_to_its_own_elements_follows_their_order():
+    x = mxnp.arange(12).reshape(3, 4)
+    expected = x.asnumpy()
+    x[1:] += 10  # writes the result of the addition to where it is
+    expected[1:] += 10
+    same = x[:, 1:3]
+    x[:, 1:3] = same
+    assert x.asnumpy().tolist() == expected.tolist()
+    square = x[:, :3]
+    square[:] = square.T
+    expected[:, :3] = expected[:, :3].T.copy()
+    x[:] = x[::-1]
+    expected[:] = expected[::-1].copy()
+    x[:, 1:] = x[:, :3]
+    expected[:, 1:] = expected[:, :3].copy()
+    assert x.asnumpy().tolist() == expected.tolist()
+
+
+def test_values_are_written_under_a_mask_of_several_axes():
+    rng = numpy.random.default_rng(0)
+    expected = rng.normal(size=(40, 50, 3))
+    for mask in (rng.random((40, 50)) < 0.3, rng.random((40, 50, 3)) < 0.3):
+        x, values = mxnp.array(expected, dtype="float64"), rng.normal(size=expected[mask].shape)
+        x[mxnp.array(mask)] = mxnp.array(values, dtype="float64")
+        expected[mask] = values
+        numpy.testing.assert_array_equal(x.asnumpy(), expected)
+        with pytest.raises(ValueError, match="does not broadcast"):
+            x[mxnp.array(mask)] = mxnp.ones(values.shape[0] + 1)
+
+
 @pytest.mark.parametrize("step", [1, 2, -1, -2])
 def test_assignment_between_overlapping_parts_reads_before_it_writes(step):
     a = numpy.arange(20.0, dtype="float32")

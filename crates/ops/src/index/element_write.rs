@@ -120,6 +120,13 @@ pub unsafe fn copy_element(x: &Array, offset: usize, value: &Array) -> bool {
     }
 }
 
+/// Whether `value` is the region `at` of `x` itself: the second step of `x[key] += y`.
+pub(super) fn is_written_already(x: &Array, at: &Layout, value: &Array) -> bool {
+    Arc::ptr_eq(x.tensor().storage(), value.tensor().storage())
+        && value.layout() == at
+        && value.dtype() == x.dtype()
+}
+
 /// `x[key] = value` for a small region, of one dtype or with both sides in C order; see [`put_number`].
 ///
 /// # Errors
@@ -127,6 +134,9 @@ pub unsafe fn copy_element(x: &Array, offset: usize, value: &Array) -> bool {
 #[inline]
 pub fn put_array(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
     let (from, to) = (value.tensor().storage(), x.tensor().storage());
+    if Arc::ptr_eq(from, to) {
+        return Ok(is_writable(x) && is_written_already(x, at, value));
+    }
     let (n, size) = (at.len(), x.dtype().size());
     let is_like = value.shape() == at.shape();
     let is_straight = is_like && at.is_contiguous() && value.layout().is_contiguous();
@@ -139,7 +149,6 @@ pub fn put_array(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
         || !is_like && value.ndim() > 0
         || converts && Flags::current().is_watching()
         || value.dtype().is_complex() && !x.dtype().is_complex()
-        || Arc::ptr_eq(from, to)
     {
         return Ok(false);
     }

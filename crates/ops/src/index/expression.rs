@@ -6,6 +6,7 @@ use mxnet_tensor::{DType, Dims, IndexItem, Indexed, Layout};
 use smallvec::SmallVec;
 
 use super::advanced::{assign_kernel, positions_at, single_step};
+use super::element_write::is_written_already;
 use super::resolve::resolved_or_unchanged;
 use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, element_read, nonzero};
 use crate::args::{Attrs, Value};
@@ -174,7 +175,11 @@ fn on_device_of(x: &Array, arrays: &[Array]) -> Result<Option<Indices>> {
 
 fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<()> {
     if arrays.is_empty() {
-        let view = x.seen_as(x.layout().index(key)?.view);
+        let at = x.layout().index(key)?.view;
+        if is_written_already(x, &at, value) {
+            return Ok(());
+        }
+        let view = x.seen_as(at);
         if let Some(number) = value.number()
             && !Flags::current().is_stacked()
             && !Flags::current().is_profiled()
@@ -205,6 +210,10 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
             })?;
             return Ok(());
         }
+    }
+    if let Some((row, mask)) = flattened(x, key, arrays)? {
+        let shape = Dims::from_slice(mask.shape());
+        return in_place(&row, &[IndexItem::Mask { shape }], &[mask], value);
     }
     let mut canonical = canonical(x.layout(), key, arrays)?;
     for index in &mut canonical.indices {
