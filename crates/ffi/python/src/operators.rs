@@ -273,6 +273,10 @@ pub fn in_place(
     if !slf.get().is_written_in_place(py) {
         return Ok(py.NotImplemented());
     }
+    let operands = [slf.as_ptr(), other.as_ptr()];
+    if let Some(result) = call::elementwise(py, op, &operands, Some(slf.as_ptr()))? {
+        return Ok(result);
+    }
     let Some(other) = convert::operand(other)? else {
         let problem = format!(
             "unsupported operand type for in-place {}: '{}'",
