@@ -37,15 +37,24 @@ pub(super) unsafe fn matvec<T: Scalar>(t: &Tile<T>) {
     unsafe {
         if v.a_strides.0 != 1 || v.rows == 1 {
             by_rows(&v)
-        } else if v.a_strides.1 == v.rows as isize && v.rows <= rows::NARROW && v.x_stride == 1 {
-            by_narrow_columns(&v)
+        } else if v.has_strips() {
+            by_strips(&v)
         } else {
             by_columns(&v)
         }
     }
 }
 
+/// Longest columns whose sums all stay in L1.
+const LONGEST: usize = 128;
+
 impl<T: Scalar> MatVec<'_, T> {
+    /// Whether [`by_strips`] applies.
+    fn has_strips(&self) -> bool {
+        let is_dense = self.a_strides.1 == self.rows as isize;
+        self.x_stride == 1 && self.rows <= LONGEST && (is_dense || self.rows >= rows::STRIP)
+    }
+
     /// # Safety
     /// `i < rows`.
     #[inline(always)]
@@ -56,18 +65,37 @@ impl<T: Scalar> MatVec<'_, T> {
     }
 }
 
-/// For a dense A with contiguous columns of at most [`rows::NARROW`] elements: all sums stay in registers.
+/// For an A with contiguous columns of at most [`LONGEST`] elements: sums of a strip of rows stay in registers.
 ///
 /// # Safety
-/// Same as for [`matvec`].
-unsafe fn by_narrow_columns<T: Scalar>(v: &MatVec<T>) {
-    let mut sums = [T::from_real(0.0); rows::NARROW];
-    // SAFETY: A has k columns, x has k elements, both dense.
-    unsafe {
-        rows::narrow(&mut sums, v.a, v.rows, v.x, v.k);
-        for (i, &sum) in sums.iter().enumerate().take(v.rows) {
-            v.store(i, sum);
+/// Same as for [`matvec`]; columns of less than [`rows::STRIP`] elements are one behind the other.
+unsafe fn by_strips<T: Scalar>(v: &MatVec<T>) {
+    /// Columns that are read for one strip after the other while they are in L1.
+    const BLOCK: usize = 64;
+    let mut sums = [T::from_real(0.0); LONGEST];
+    for front in (0..v.k).step_by(BLOCK) {
+        let count = BLOCK.min(v.k - front);
+        let mut done = 0;
+        while done < v.rows {
+            // The last strip begins earlier, so that it is whole; what was added before is left out.
+            let top = done.min(v.rows.saturating_sub(rows::STRIP));
+            let mut strip = [T::from_real(0.0); rows::STRIP];
+            // SAFETY: columns front..front + BLOCK from row `top` on are inside A.
+            unsafe {
+                let corner = v.a.offset(front as isize * v.a_strides.1).add(top);
+                let x = v.x.add(front);
+                rows::strip(&mut strip, corner, v.a_strides.1, v.rows - top, x, count);
+            }
+            let end = v.rows.min(top + rows::STRIP);
+            for (sum, &part) in sums[done..end].iter_mut().zip(&strip[done - top..]) {
+                *sum = *sum + part;
+            }
+            done = end;
         }
+    }
+    for (i, &sum) in sums.iter().enumerate().take(v.rows) {
+        // SAFETY: i < rows.
+        unsafe { v.store(i, sum) }
     }
 }
 
@@ -113,24 +141,24 @@ unsafe fn by_columns<T: Scalar>(v: &MatVec<T>) {
     }
 }
 
-/// For any other A: one dot product per row.
+/// For any other A: a dot product for each row.
 ///
 /// # Safety
 /// Same as for [`matvec`].
 unsafe fn by_rows<T: Scalar>(v: &MatVec<T>) {
     let dense = v.a_strides.1 == 1 && v.x_stride == 1;
     let mut first = 0;
-    while dense && first + 4 <= v.rows {
-        // SAFETY: rows first..first + 4 are inside A.
+    while dense && first + rows::SIDE <= v.rows {
+        // SAFETY: rows first..first + SIDE are inside A.
         unsafe {
-            let row = |q: usize| v.a.offset((first + q) as isize * v.a_strides.0);
-            let mut sums = [T::from_real(0.0); 4];
-            rows::dot4(&mut sums, [row(0), row(1), row(2), row(3)], v.x, v.k);
+            let mut sums = [T::from_real(0.0); rows::SIDE];
+            let top = v.a.offset(first as isize * v.a_strides.0);
+            rows::dots(&mut sums, top, v.a_strides.0, v.x, v.k);
             for (q, &sum) in sums.iter().enumerate() {
                 v.store(first + q, sum);
             }
         }
-        first += 4;
+        first += rows::SIDE;
     }
     for i in first..v.rows {
         // SAFETY: row i is inside A.
@@ -194,11 +222,11 @@ mod rows {
         unsafe fn dot(a: *const T, b: *const T, n: usize) -> T = dot_body
     }
     per_level! {
-        /// Dot products of four dense vectors with `x`, which is read once.
+        /// Dot products of `SIDE` dense vectors, `stride` elements apart, with `x`, which is read once.
         ///
         /// # Safety
-        /// `n` elements are readable at each of `a` and at `x`.
-        unsafe fn dot4(sums: &mut [T; 4], a: [*const T; 4], x: *const T, n: usize) = dot4_body
+        /// `n` elements are readable at each of the vectors and at `x`.
+        unsafe fn dots(sums: &mut [T; SIDE], a: *const T, stride: isize, x: *const T, n: usize) = dots_body
     }
     per_level! {
         /// `sums += x[0] a[0] + … + x[3] a[3]`.
@@ -208,11 +236,12 @@ mod rows {
         unsafe fn axpy4(sums: &mut [T], a: [*const T; 4], x: [T; 4]) = axpy4_body
     }
     per_level! {
-        /// `sums[..rows] = x[0] a[0] + … + x[k - 1] a[k - 1]` for columns of `rows` elements, one behind the other.
+        /// `sums = x[0] a[0] + … + x[k - 1] a[k - 1]` for the first `STRIP` elements of columns that are `stride` elements apart and have `rows`
+        /// elements. If they have less than `STRIP`, they are one behind the other, and only `rows` sums are meant.
         ///
         /// # Safety
-        /// `rows <= NARROW`; `rows * k` elements are readable at `a`, `k` at `x`.
-        unsafe fn narrow(sums: &mut [T; NARROW], a: *const T, rows: usize, x: *const T, k: usize) = narrow_body
+        /// `rows` elements are readable at each column, `k` at `x`.
+        unsafe fn strip(sums: &mut [T; STRIP], a: *const T, stride: isize, rows: usize, x: *const T, k: usize) = strip_body
     }
     per_level! {
         /// `sums += x a`.
@@ -229,85 +258,124 @@ mod rows {
         in_lanes!(64; zero, |a, b| a + b; i in 0, n, |sum| unsafe { sum + *a.add(i) * *b.add(i) })
     }
 
-    /// Partial sums of each of four dot products: four AVX-512 registers, eight AVX2 registers.
-    const LANES_OF_FOUR: usize = 16;
+    /// Vectors of [`dots`], and partial sums of each.
+    pub(super) const SIDE: usize = 8;
 
     #[inline(always)]
-    unsafe fn dot4_body<T: Scalar>(sums: &mut [T; 4], a: [*const T; 4], x: *const T, n: usize) {
-        const L: usize = LANES_OF_FOUR;
-        let zero = T::from_real(0.0);
-        let (mut s0, mut s1, mut s2, mut s3) = ([zero; L], [zero; L], [zero; L], [zero; L]);
+    unsafe fn dots_body<T: Scalar>(
+        sums: &mut [T; SIDE],
+        a: *const T,
+        stride: isize,
+        x: *const T,
+        n: usize,
+    ) {
+        let mut parts = [[T::from_real(0.0); SIDE]; SIDE];
+        let row = |r: usize, p: usize| a.wrapping_offset(r as isize * stride).wrapping_add(p);
         let mut p = 0;
-        // SAFETY: p + L <= n; same contract.
+        // SAFETY: SIDE elements from p <= n - SIDE on are inside each vector, and so is element p < n.
         unsafe {
-            while p + L <= n {
-                for l in 0..L {
-                    let x = *x.add(p + l);
-                    s0[l] = s0[l] + *a[0].add(p + l) * x;
-                    s1[l] = s1[l] + *a[1].add(p + l) * x;
-                    s2[l] = s2[l] + *a[2].add(p + l) * x;
-                    s3[l] = s3[l] + *a[3].add(p + l) * x;
+            while p + SIDE <= n {
+                let x = x.add(p).cast::<[T; SIDE]>().read();
+                for (r, parts) in parts.iter_mut().enumerate() {
+                    let row = row(r, p).cast::<[T; SIDE]>().read();
+                    for l in 0..SIDE {
+                        parts[l] = parts[l] + row[l] * x[l];
+                    }
                 }
-                p += L;
+                p += SIDE;
             }
-            let mut l = 0;
+            if p < n && n >= SIDE {
+                // The last elements, together with elements that were added before and are left out now.
+                let from = n - SIDE;
+                let x = x.add(from).cast::<[T; SIDE]>().read();
+                for (r, parts) in parts.iter_mut().enumerate() {
+                    let row = row(r, from).cast::<[T; SIDE]>().read();
+                    for l in 0..SIDE {
+                        let sum = parts[l] + row[l] * x[l];
+                        parts[l] = if from + l < p { parts[l] } else { sum };
+                    }
+                }
+                p = n;
+            }
             while p < n {
-                let x = *x.add(p);
-                s0[l] = s0[l] + *a[0].add(p) * x;
-                s1[l] = s1[l] + *a[1].add(p) * x;
-                s2[l] = s2[l] + *a[2].add(p) * x;
-                s3[l] = s3[l] + *a[3].add(p) * x;
-                (p, l) = (p + 1, l + 1);
+                for (r, parts) in parts.iter_mut().enumerate() {
+                    parts[0] = parts[0] + *row(r, p) * *x.add(p);
+                }
+                p += 1;
             }
         }
-        let mut width = L / 2;
-        while width > 0 {
-            for l in 0..width {
-                s0[l] = s0[l] + s0[l + width];
-                s1[l] = s1[l] + s1[l + width];
-                s2[l] = s2[l] + s2[l + width];
-                s3[l] = s3[l] + s3[l + width];
-            }
-            width /= 2;
-        }
-        *sums = [s0[0], s1[0], s2[0], s3[0]];
+        *sums = folded(&parts);
     }
 
-    /// Longest column whose sums stay in registers.
-    pub(super) const NARROW: usize = 16;
-
-    /// Reads each column as `NARROW` elements: those behind its end belong to later columns, their sums are not used.
+    /// The sum of each row. Rows are folded in the middle, then in the middle of each half, then of each quarter. Each time, two rows share one vector.
     #[inline(always)]
-    unsafe fn narrow_body<T: Scalar>(
-        sums: &mut [T; NARROW],
+    fn folded<T: Scalar>(x: &[[T; SIDE]; SIDE]) -> [T; SIDE] {
+        let zero = T::from_real(0.0);
+        let mut halves = [[zero; SIDE]; 4];
+        for j in 0..4 {
+            for l in 0..4 {
+                halves[j][l] = x[j][l] + x[j][l + 4];
+                halves[j][l + 4] = x[j + 4][l] + x[j + 4][l + 4];
+            }
+        }
+        let mut quarters = [[zero; SIDE]; 2];
+        for j in 0..2 {
+            // A loop over [0, 1, 4, 5] is not vectorised.
+            for half in [0, 4] {
+                for l in half..half + 2 {
+                    quarters[j][l] = halves[j][l] + halves[j][l + 2];
+                    quarters[j][l + 2] = halves[j + 2][l] + halves[j + 2][l + 2];
+                }
+            }
+        }
+        let mut sums = [zero; SIDE];
+        for l in 0..4 {
+            for j in 0..2 {
+                sums[2 * l + j] = quarters[j][2 * l] + quarters[j][2 * l + 1];
+            }
+        }
+        sums
+    }
+
+    /// Rows whose sums stay in registers.
+    pub(super) const STRIP: usize = 16;
+
+    /// Reads `STRIP` elements of each column. In columns with less, those behind the end belong to later columns, and their sums are not used.
+    #[inline(always)]
+    unsafe fn strip_body<T: Scalar>(
+        sums: &mut [T; STRIP],
         a: *const T,
+        stride: isize,
         rows: usize,
         x: *const T,
         k: usize,
     ) {
         const UNROLLED: usize = 4;
-        let mut parts = [[T::from_real(0.0); NARROW]; UNROLLED];
-        // The last columns are too close to the end.
-        let readable = k - NARROW.div_ceil(rows).min(k);
+        let mut parts = [[T::from_real(0.0); STRIP]; UNROLLED];
+        // The last columns with less than STRIP elements are too close to the end.
+        let readable = match rows < STRIP {
+            true => k - STRIP.div_ceil(rows).min(k),
+            false => k,
+        };
         let whole = readable - readable % UNROLLED;
+        let column = |p: usize| a.wrapping_offset(p as isize * stride);
         for p in (0..whole).step_by(UNROLLED) {
             for (q, part) in parts.iter_mut().enumerate() {
-                // SAFETY: p + q < readable, so that NARROW elements from this column on are inside A.
-                unsafe {
-                    let (column, x) = (a.add((p + q) * rows), *x.add(p + q));
-                    for (l, sum) in part.iter_mut().enumerate() {
-                        *sum = *sum + x * *column.add(l);
-                    }
+                // SAFETY: p + q < readable, so that STRIP elements from the column's first on are inside A.
+                let (column, x) =
+                    unsafe { (column(p + q).cast::<[T; STRIP]>().read(), *x.add(p + q)) };
+                for l in 0..STRIP {
+                    part[l] = part[l] + x * column[l];
                 }
             }
         }
-        for l in 0..NARROW {
+        for l in 0..STRIP {
             sums[l] = (parts[0][l] + parts[1][l]) + (parts[2][l] + parts[3][l]);
         }
         for p in whole..k {
             for (l, sum) in sums.iter_mut().enumerate().take(rows) {
                 // SAFETY: p < k, l < rows.
-                unsafe { *sum = *sum + *x.add(p) * *a.add(p * rows + l) };
+                unsafe { *sum = *sum + *x.add(p) * *column(p).add(l) };
             }
         }
     }
