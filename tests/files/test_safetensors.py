@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import time
+import zipfile
 
 import numpy as onp
 import pytest
@@ -80,6 +81,21 @@ def test_files_are_laid_out_as_the_format_says(tmp_path):
     loaded, metadata = _core.load_safetensors(path)
     assert metadata == {"format": "pt", "epoch": "3"}
     assert {k: v.tolist() for k, v in loaded.items()} == {k: v.tolist() for k, v in arrays.items()}
+
+
+def test_equal_arrays_and_metadata_give_equal_bytes(tmp_path):
+    path = tmp_path / "arrays"
+    names = [f"key {i}" for i in range(8)]
+    contents = set()
+    for order in (names, names[::-1], names[3:] + names[:3]):
+        _core.save_safetensors(path, {"b": np.ones(2), "a": np.zeros(3)}, {name: name.upper() for name in order})
+        contents.add(path.read_bytes())
+        arrays, metadata = _core.load_safetensors(path)
+        assert list(arrays) == ["b", "a"]
+        assert list(metadata.items()) == [(name, name.upper()) for name in names]
+    assert len(contents) == 1
+    _core.save_safetensors(path, {}, {"only": "metadata"})
+    assert _core.load_safetensors(path) == ({}, {"only": "metadata"})
 
 
 def test_an_empty_dict_is_a_file_too(tmp_path):
@@ -334,6 +350,20 @@ def test_npx_load_refuses_damaged_files(tmp_path):
         npx.load(tmp_path / "a.npy")
     with pytest.raises(FileNotFoundError):
         npx.load(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("entry", "hint"), [("notes.txt", ""), ("weights/data.pkl", "; `torch.load` reads files of PyTorch")]
+)
+def test_npx_load_refuses_archives_of_other_things(tmp_path, entry, hint):
+    path = tmp_path / "archive"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(entry, b"text")
+    message = f"is an archive, but its entry '{entry}' is no array{hint}$"
+    with pytest.raises(mx.error.IOError, match=message):
+        npx.load(path)
+    with pytest.raises(mx.error.FileFormatError, match=message):
+        mx.gluon.nn.Dense(1, in_units=1).load_parameters(path)
 
 
 def test_np_files_are_numpys(tmp_path):

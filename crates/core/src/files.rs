@@ -3,7 +3,7 @@
 //! A file is the header's length (8 bytes, little endian), the header (JSON: name -> dtype, shape, byte range), then the bytes of all arrays in C
 //! order without gaps. Reading executes nothing.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -81,7 +81,7 @@ impl FileError {
 pub fn save(
     path: &Path,
     named: Vec<(String, Array)>,
-    metadata: Option<HashMap<String, String>>,
+    metadata: Option<BTreeMap<String, String>>,
 ) -> Result<(), FileError> {
     let (header, arrays) = prepared(named, metadata)?;
     interrupt::run_interruptibly(|| {
@@ -113,7 +113,7 @@ pub fn to_bytes(named: Vec<(String, Array)>) -> Result<Vec<u8>, Error> {
 /// The header of a file, and its arrays in the order of the file; their values are known.
 fn prepared(
     mut named: Vec<(String, Array)>,
-    metadata: Option<HashMap<String, String>>,
+    metadata: Option<BTreeMap<String, String>>,
 ) -> Result<(Vec<u8>, Vec<Array>), FileError> {
     named.sort_by_key(|(_, array)| std::cmp::Reverse(array.dtype().size()));
     let mut entries = Vec::with_capacity(named.len());
@@ -143,8 +143,14 @@ fn prepared(
         start = end;
     }
     let internal = |error: String| FileError::Content(Error::internal("save_safetensors", error));
-    let header = Metadata::new(metadata, entries).map_err(|error| internal(error.to_string()))?;
+    let header = Metadata::new(None, entries).map_err(|error| internal(error.to_string()))?;
     let mut header = serde_json::to_vec(&header).map_err(|error| internal(error.to_string()))?;
+    if let Some(metadata) = metadata {
+        // `Metadata` would write them in the random order of its hash map: equal files would differ in their bytes.
+        let text = serde_json::to_string(&metadata).map_err(|error| internal(error.to_string()))?;
+        let comma = if header == b"{}" { "" } else { "," };
+        header.splice(1..1, format!("\"__metadata__\":{text}{comma}").into_bytes());
+    }
     // Spaces at the end of the header align the arrays.
     header.resize(header.len().next_multiple_of(8), b' ');
     if header.len() as u64 > MAX_HEADER_BYTES {
@@ -178,7 +184,7 @@ fn write(to: &mut impl Write, header: &[u8], arrays: &[Array]) -> Result<(), Fil
 }
 
 /// Arrays in the order in which they are stored, and the metadata.
-pub type Loaded = (Vec<(String, Array)>, HashMap<String, String>);
+pub type Loaded = (Vec<(String, Array)>, BTreeMap<String, String>);
 
 /// Reads a file.
 ///
@@ -264,7 +270,8 @@ fn read(file: &mut (impl Read + Seek), size: u64, name: &str) -> Result<Loaded, 
         }
         named.push((name, array));
     }
-    Ok((named, header.metadata().clone().unwrap_or_default()))
+    let metadata = header.metadata().clone().unwrap_or_default();
+    Ok((named, metadata.into_iter().collect()))
 }
 
 /// Reads until `buffer` is full or the file ends. Returns the number of bytes read.

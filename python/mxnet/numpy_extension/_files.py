@@ -171,6 +171,18 @@ def load(file: Path) -> Any:
         opened.seek(0)
         try:
             found = _files.load(opened)
-            return found if isinstance(found, ndarray) else dict(found)
+            if isinstance(found, ndarray):
+                return found
+            entries = dict(found)
         except (ValueError, EOFError, BadZipFile) as error:
             raise _core.IOError(f"{os.fspath(file)!r} is truncated or damaged: {error}") from error
+    for name, entry in entries.items():
+        if not isinstance(entry, ndarray):
+            hint = "; `torch.load` reads files of PyTorch" if any(map(_is_of_torch, entries)) else ""
+            raise _core.IOError(f"{os.fspath(file)!r} is an archive, but its entry {name!r} is no array{hint}")
+    return entries
+
+
+def _is_of_torch(entry: str) -> bool:
+    """Whether archives that PyTorch writes have an entry of this name."""
+    return entry.endswith("/data.pkl")

@@ -1,6 +1,6 @@
 //! Named arrays in safetensors files, for Python: `core::files` reads and writes them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mxnet::core::Error;
@@ -51,7 +51,7 @@ pub fn save_safetensors(
     py: Python<'_>,
     path: PathBuf,
     arrays: &Bound<'_, PyDict>,
-    metadata: Option<HashMap<String, String>>,
+    metadata: Option<BTreeMap<String, String>>,
 ) -> PyResult<()> {
     let mut named = Vec::with_capacity(arrays.len());
     for (name, value) in arrays {
@@ -95,7 +95,7 @@ pub fn save_safetensors(
 pub fn load_safetensors(
     py: Python<'_>,
     path: PathBuf,
-) -> PyResult<(Py<PyDict>, HashMap<String, String>)> {
+) -> PyResult<(Py<PyDict>, BTreeMap<String, String>)> {
     let (named, metadata) =
         without_gil(py, || files::load(&path)).map_err(|error| raise_for(error, py, &path))?;
     let arrays = PyDict::new(py);
