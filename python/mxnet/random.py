@@ -25,14 +25,14 @@ def seed(seed_state: int | Sequence[int] | None = None, device: Device | str = "
         From 0 to ``2**64 - 1``. The same seed gives the same numbers on every device and with any number of threads.
         Several integers make one seed; None asks the operating system.
     device : Device or "all"
-        There is one stream for all devices, so only ``"all"`` is possible.
+        There is one stream for all devices, which the seed of any of them starts anew.
 
     Raises
     ------
     TypeError
         If a seed is no integer.
     ValueError
-        If `device` is a single device, or a seed is out of range.
+        If `device` is something else, or a seed is out of range.
 
     Examples
     --------
@@ -42,8 +42,8 @@ def seed(seed_state: int | Sequence[int] | None = None, device: Device | str = "
     >>> bool((np.random.normal(size=3) == x).all())
     True
     """
-    if device != "all":
-        raise ValueError(f"`device` must be 'all': one random stream serves all devices, found {device!r}")
+    if device != "all" and not isinstance(device, Device):
+        raise ValueError(f"`device` must be 'all' or a Device, found {device!r}")
     _core.seed(_number(seed_state))
 
 

@@ -604,8 +604,17 @@ def test_seeds_are_64_bits():
     for seed in (-1, 2**64):
         with pytest.raises(ValueError, match=f"between 0 and 2.*64 - 1, found {seed}"):
             mx.random.seed(seed)
-    with pytest.raises(ValueError, match="all"):
-        np.random.seed(1, device=mx.cpu())
+
+
+@pytest.mark.parametrize("seed", [mx.random.seed, np.random.seed, npx.random.seed])
+def test_the_seed_of_a_device_is_that_of_all(seed):
+    seed(5)
+    want = np.random.uniform(size=4)
+    for device in (mx.cpu(), mx.cpu(1), mx.gpu(0), "all"):
+        seed(5, device=device)
+        assert (np.random.uniform(size=4) == want).all()
+    with pytest.raises(ValueError, match="`device` must be 'all' or a Device, found 'cpu'"):
+        seed(5, device="cpu")
 
 
 # ---- tails and limits ----

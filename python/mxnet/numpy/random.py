@@ -34,14 +34,14 @@ def seed(seed_state: int | Sequence[int] | None = None, device: Device | str = "
         From 0 to ``2**32 - 1``, as NumPy's; `mx.random.seed` takes 64 bits. The same seed gives the same numbers on
         every device and with any number of threads. Several integers make one seed; None asks the operating system.
     device : Device or "all"
-        There is one stream for all devices, so only ``"all"`` is possible.
+        There is one stream for all devices, which the seed of any of them starts anew.
 
     Raises
     ------
     TypeError
         If a seed is no integer.
     ValueError
-        If `device` is a single device, or a seed is out of range.
+        If `device` is something else, or a seed is out of range.
 
     Examples
     --------

@@ -26,12 +26,12 @@ def seed(seed: int, device: Device | str = "all") -> None:
     seed : int
         From 0 to ``2**64 - 1``.
     device : Device or "all"
-        There is one stream for all devices, so only ``"all"`` is possible.
+        There is one stream for all devices, which the seed of any of them starts anew.
 
     Raises
     ------
     ValueError
-        If `device` is a single device.
+        If `device` is something else, or the seed is out of range.
 
     Examples
     --------
