@@ -162,6 +162,25 @@ def test_what_is_no_number_or_does_not_fit_is_refused(value, dtype, error, match
         np.array(value, dtype=dtype)
 
 
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        ((i for i in range(2)), "object: found an object of class generator\\n  hint: make a list of its items"),
+        (map(int, "12"), "object: found an object of class map\\n  hint: make a list of its items"),
+        ({1, 2}, "object: found an object of class set\\n  hint: make a list of its items"),
+        ([1, None], "object: found an object of class NoneType$"),
+    ],
+)
+def test_objects_that_are_no_numbers_are_named(value, cause):
+    with pytest.raises(mx.error.DTypeError, match=f"^array: arrays of numbers cannot have dtype {cause}"):
+        np.array(value)
+
+
+def test_an_array_is_no_dtype():
+    with pytest.raises(TypeError, match="cannot construct a dtype from an array: its `dtype` is one"):
+        np.ones(2).astype(np.ones(3))
+
+
 def test_depth_is_bounded():
     endless = []
     endless.append(endless)

@@ -5,7 +5,7 @@ use mxnet::tensor::{DType, Device, Kind, Layout, Storage, Tensor};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyFloat, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyFloat, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
@@ -101,8 +101,22 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
         }
     }
     let Some(dtype) = numpy_dtype::of_array(source)? else {
-        let name = source.getattr("dtype")?.getattr("name")?;
+        let name: String = source.getattr("dtype")?.getattr("name")?.extract()?;
         let problem = format!("arrays of numbers cannot have dtype {name}");
+        if let Some(object) = no_number(source)? {
+            let class = object.get_type().name()?;
+            let error = Error::dtype(
+                "array",
+                format!("{problem}: found an object of class {class}"),
+            );
+            return Err(raise(
+                py,
+                match object.hasattr("__iter__")? {
+                    true => error.with_hint("make a list of its items"),
+                    false => error,
+                },
+            ));
+        }
         let hint = "name the dtype to convert the elements to, such as dtype='float32'";
         return Err(raise(py, Error::dtype("array", problem).with_hint(hint)));
     };
@@ -124,6 +138,21 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
     sharing.copies("the elements are not aligned, or in foreign byte order")?;
     let native = kind.call_method1("newbyteorder", ("=",))?;
     from_numpy(&source.call_method1("astype", (native,))?, sharing)
+}
+
+/// The first object in a NumPy array of objects that is neither a number nor text, which could be converted.
+fn no_number<'py>(source: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if source.getattr("dtype")?.getattr("kind")?.ne("O")? {
+        return Ok(None);
+    }
+    let number = source.py().import("numbers")?.getattr("Number")?;
+    for object in source.getattr("flat")?.try_iter()? {
+        let object = object?;
+        if !object.is_instance(&number)? && !object.is_instance_of::<PyString>() {
+            return Ok(Some(object));
+        }
+    }
+    Ok(None)
 }
 
 /// A copy of an array of NumPy's own class with this dtype. `None` if it is not contiguous, or too large to be copied while the GIL is held.

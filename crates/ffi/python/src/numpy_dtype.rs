@@ -90,7 +90,7 @@ pub fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     if object.is_instance_of::<PyArray>() {
         return Err(PyTypeError::new_err(
-            "Cannot construct a dtype from an array",
+            "cannot construct a dtype from an array: its `dtype` is one",
         ));
     }
     if object.is(py.get_type::<PyInt>()) {
