@@ -81,6 +81,41 @@ def test_copies_lie_on_every_device():
     assert [array.asnumpy().tolist() for array in parameter.list_data()] == [[5, 6], [5, 6]]
 
 
+class Scaled(gluon.HybridBlock):
+    """Multiplies the first of the arrays by a vector, whose copy it does not name by a device."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.scale = Parameter("scale", shape=(size,), init="ones", allow_deferred_init=True)
+
+    def infer_shape(self, arrays):
+        self.scale.shape = (arrays["x"][0].shape[-1],)
+
+    def forward(self, arrays):
+        return arrays["x"][0] * self.scale.data() + mx.np.ones(3)
+
+
+@pytest.mark.parametrize("size", [3, -1])
+def test_a_block_takes_the_copy_on_the_device_of_its_input(size):
+    devices = [mx.cpu(0), mx.cpu(1)]
+    inner, outer = Scaled(size), gluon.nn.HybridSequential()
+    outer.add(inner)
+    outer.initialize(device=devices)
+    for device in reversed(devices):
+        values = onp.array([[1, 2, 3], [4, 5, 6]], "float32")
+        x = mx.np.array(values, device=device)
+        for _ in range(2):
+            with autograd.record():
+                result = outer({"count": 2, "x": [x]})
+            result.backward()
+            assert result.device == device
+            assert onp.array_equal(result.asnumpy(), values + 1)
+            assert onp.array_equal(inner.scale.grad(device).asnumpy(), values.sum(0))
+        assert mx.current_device() == mx.cpu(0)
+    with pytest.raises(RuntimeError, match=r"'0.scale' is not on cpu\(2\); it is on cpu\(0\), cpu\(1\)"):
+        outer({"x": [mx.np.ones(3, device=mx.cpu(2))]})
+
+
 def test_no_device_and_the_same_device_twice_are_refused():
     parameter = Parameter("weight", shape=(2,))
     with pytest.raises(ValueError, match="at least one"):

@@ -405,7 +405,8 @@ class Parameter:
         Parameters
         ----------
         device : Device, optional
-            By default the only device there is, or the current one if there are several.
+            By default the only device there is, or the current one if there are several: in a call of the `HybridBlock`
+            with the parameter, that of the first array among the arguments.
 
         Returns
         -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from mxnet import autograd
 from mxnet._jit import BoundCall, Compiled, check_backend
 from mxnet._sizes import unnoted
 from mxnet.base import PathLike
+from mxnet.device import Device, current_device
 from mxnet.gluon._export import write_graph
 from mxnet.gluon._failure import listed
 from mxnet.gluon._graph_options import GraphOptions
@@ -17,6 +19,17 @@ from mxnet.gluon.block.base import Block, has_op_hooks
 from mxnet.numpy import ndarray
 
 __all__ = ["HybridBlock"]
+
+
+def _device_of(arguments: Any) -> Device | None:
+    """The device of the first array in nested arguments."""
+    if isinstance(arguments, ndarray):
+        return arguments.device
+    if isinstance(arguments, Mapping):
+        arguments = arguments.values()
+    elif not isinstance(arguments, list | tuple):
+        return None
+    return next((device for part in arguments if (device := _device_of(part)) is not None), None)
 
 
 class HybridBlock(Block):
@@ -35,9 +48,15 @@ class HybridBlock(Block):
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for parameter in self._reg_params.values():
+            if len(parameter._data) == 1:
+                continue
             if not parameter._data and parameter.is_deferred:
                 self._complete_shapes(args, kwargs)
-                break
+            if len(parameter._data) > 1 and (device := _device_of((args, kwargs))) not in (None, current_device()):
+                # `Parameter.data` gives the values on the current device.
+                with device:
+                    return self._run(args, kwargs)
+            break
         # Hooks of operators see operators, not graphs.
         if self._compiled is not None and not has_op_hooks(self):
             return self._compiled(*args, **kwargs)
