@@ -145,6 +145,13 @@ impl Pool {
         self.output == [1; 3] && self.kernel == self.input && self.pad == [0; 3]
     }
 
+    /// Whether windows are 2 x 2 with stride 2, inside the input: the most common pooling, which has its own loops.
+    fn is_squares(&self) -> bool {
+        (self.kernel, self.stride, self.pad) == ([1, 2, 2], [1, 2, 2], [0; 3])
+            && self.output[0] == self.input[0]
+            && (1..3).all(|axis| 2 * self.output[axis] <= self.input[axis])
+    }
+
     /// Whether the result is a sum or a mean.
     fn adds(&self) -> bool {
         self.kind == Kind::Sum || self.divides()
@@ -213,7 +220,7 @@ unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *
                     rows::max_of_parts(y, x, g.in_len());
                 });
             }
-            if max::is_squares(g) {
+            if g.is_squares() {
                 return run(threads, g, |first, count| {
                     let (x, y) = of(first);
                     max::squares(g, count, x.cast_const(), y);
@@ -234,6 +241,22 @@ unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *
             for plane in first..first + count {
                 // SAFETY: the elements of this plane.
                 unsafe { *y.at(plane) = sum_row(x.at(plane * g.in_len()), g.in_len()) * scale };
+            }
+        });
+    }
+    if g.is_squares() && g.adds() {
+        let ([_, ih, iw], [od, oh, ow], scale) = (g.input, g.output, square_scale::<T>(g));
+        return run(threads, g, |first, count| {
+            for image in first * od..(first + count) * od {
+                // SAFETY: an image of this task's planes in each array.
+                let (to, from) = unsafe {
+                    let to = std::slice::from_raw_parts_mut(y.at(image * oh * ow), oh * ow);
+                    (
+                        to,
+                        std::slice::from_raw_parts(x.at(image * ih * iw).cast_const(), 2 * oh * iw),
+                    )
+                };
+                rows::squares_sum(to, ow, from, iw, scale);
             }
         });
     }
@@ -278,6 +301,14 @@ unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *
     });
 }
 
+/// The factor of the sum of a window of 2 x 2.
+fn square_scale<T: Real>(g: &Pool) -> T {
+    match g.divides() {
+        true => T::from_f64(0.25),
+        false => T::ONE,
+    }
+}
+
 /// The factor of the sum of a whole plane.
 fn whole_scale<T: Real>(g: &Pool) -> T {
     match g.divides() {
@@ -318,7 +349,7 @@ unsafe fn backward_of<T: Real>(
                 let (x, dy) = (x.at(inputs).cast_const(), dy.at(outputs).cast_const());
                 (x, dy, dx.at(inputs))
             };
-            if max::is_squares(g) {
+            if g.is_squares() {
                 return run(threads, g, |first, count| {
                     let (x, dy, dx) = of(first);
                     scratch::with::<T, _>(max::squares_scratch_len(g), |memory| {
@@ -344,6 +375,25 @@ unsafe fn backward_of<T: Real>(
                     let to = dx.at(plane * g.in_len());
                     std::slice::from_raw_parts_mut(to, g.in_len()).fill(*dy.at(plane) * scale);
                 }
+            }
+        });
+    }
+    if g.is_squares() && g.adds() {
+        let ([_, ih, iw], [od, oh, ow], scale) = (g.input, g.output, square_scale::<T>(g));
+        return run(threads, g, |first, count| {
+            for image in first * od..(first + count) * od {
+                // SAFETY: an image of this task's planes in each array.
+                let (dx, dy) = unsafe {
+                    let dx = std::slice::from_raw_parts_mut(dx.at(image * ih * iw), ih * iw);
+                    (
+                        dx,
+                        std::slice::from_raw_parts(dy.at(image * oh * ow).cast_const(), oh * ow),
+                    )
+                };
+                if [2 * oh, 2 * ow] != [ih, iw] {
+                    dx.fill(T::ZERO);
+                }
+                rows::squares_sum_gradient(&mut dx[..2 * oh * iw], iw, dy, ow, scale);
             }
         });
     }

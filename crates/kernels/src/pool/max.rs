@@ -253,17 +253,10 @@ pub(super) unsafe fn backward<T: Real>(
     }
 }
 
-/// Whether windows are 2 x 2 with stride 2, inside the input: the most common pooling, which has its own loops.
-pub(super) fn is_squares(g: &Pool) -> bool {
-    (g.kernel, g.stride, g.pad) == ([1, 2, 2], [1, 2, 2], [0; 3])
-        && g.output[0] == g.input[0]
-        && (1..3).all(|axis| 2 * g.output[axis] <= g.input[axis])
-}
-
 /// [`forward`] for windows of 2 x 2.
 ///
 /// # Safety
-/// `x` and `y` have `count` planes; [`is_squares`] holds.
+/// `x` and `y` have `count` planes; [`Pool::is_squares`] holds.
 pub(super) unsafe fn squares<T: Real>(g: &Pool, count: usize, x: *const T, y: *mut T) {
     let ([_, ih, iw], [od, oh, ow]) = (g.input, g.output);
     for row in 0..count * od * oh {
@@ -285,7 +278,7 @@ pub(super) fn squares_scratch_len(g: &Pool) -> usize {
 /// [`backward`] for windows of 2 x 2.
 ///
 /// # Safety
-/// `x`, `dy` and `dx` have `count` planes; [`is_squares`] holds; `memory` has [`squares_scratch_len`] elements.
+/// `x`, `dy` and `dx` have `count` planes; [`Pool::is_squares`] holds; `memory` has [`squares_scratch_len`] elements.
 pub(super) unsafe fn squares_gradient<T: Real>(
     g: &Pool,
     count: usize,

@@ -76,6 +76,40 @@ row! {
 }
 
 row! {
+    /// Each row of `to` has `width` windows of 2 x 2, whose sums times `scale` it gets. `from` has two rows for each, `in_width` long.
+    squares_sum<T>(to: &mut [T], width: usize, from: &[T], in_width: usize, scale: T)
+        where 2 * width <= in_width && from.len() * width == 2 * to.len() * in_width; squares_sum_body {
+        for r in 0..to.len() / width.max(1) {
+            let (top, low) = from[2 * r * in_width..][..2 * in_width].split_at(in_width);
+            let (top, low) = (&top[..2 * width], &low[..2 * width]);
+            let to = &mut to[r * width..][..width];
+            for i in 0..width {
+                to[i] = (top[2 * i] + low[2 * i] + (top[2 * i + 1] + low[2 * i + 1])) * scale;
+            }
+        }
+    }
+}
+
+row! {
+    /// The gradient of `squares_sum` with respect to `from`. What no window covers is not written.
+    squares_sum_gradient<T>(from: &mut [T], in_width: usize, to: &[T], width: usize, scale: T)
+        where 2 * width <= in_width && from.len() * width == 2 * to.len() * in_width; squares_sum_gradient_body {
+        for r in 0..to.len() / width.max(1) {
+            let (top, low) = from[2 * r * in_width..][..2 * in_width].split_at_mut(in_width);
+            let (top, low) = (&mut top[..2 * width], &mut low[..2 * width]);
+            let to = &to[r * width..][..width];
+            for i in 0..width {
+                let slope = to[i] * scale;
+                top[2 * i] = slope;
+                top[2 * i + 1] = slope;
+                low[2 * i] = slope;
+                low[2 * i + 1] = slope;
+            }
+        }
+    }
+}
+
+row! {
     /// `to += |from|^p`.
     fold_power<T>(to: &mut [T], from: &[T], p: u32) where to.len() == from.len(); fold_power_body {
         for i in 0..to.len() {

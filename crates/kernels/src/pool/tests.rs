@@ -33,6 +33,12 @@ fn geometries() -> Vec<Pool> {
                 ..BASE
             },
             Pool {
+                input: [2, 6, 34],
+                kernel: [1, 2, 2],
+                stride: [1, 2, 2],
+                ..BASE
+            },
+            Pool {
                 stride: [1, 3, 2],
                 kernel: [1, 2, 4],
                 pad: [0, 0, 2],
