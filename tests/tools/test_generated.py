@@ -94,3 +94,14 @@ def test_operator_page_has_a_row_for_each_operator(monkeypatch):
     assert page.index("## activation") < page.index("## arith")
     assert "| `add` | `np.add`, `ndarray.plus` | yes | float32, int32 |" in page
     assert "| `floor` | `np.floor` | no | float32 |" in page
+
+
+def test_stubs_allow_none_beside_another_default():
+    for module, name, argument in (
+        ("numpy", "concatenate", "axis: int | None = ..."),
+        ("numpy", "sort", "axis: int | None = ..."),
+        ("numpy_extension", "masked_softmax", "temperature: float | None = ..."),
+    ):
+        stub = gen.ROOT / "python" / "mxnet" / module / "__init__.pyi"
+        (line,) = (line for line in stub.read_text().splitlines() if line.startswith(f"def {name}("))
+        assert argument in line

@@ -55,7 +55,8 @@ fn describe<'py>(
                 } else {
                     kind(p.kind)
                 };
-                (p.name, kind, p.default == mxnet::core::Default::None)
+                let nullable = p.nullable || p.default == mxnet::core::Default::None;
+                (p.name, kind, nullable)
             })
             .collect::<Vec<_>>(),
     )?;
