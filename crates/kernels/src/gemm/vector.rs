@@ -2,6 +2,7 @@
 
 use super::Tile;
 use super::unpacked::Scalar;
+use crate::lanes::in_lanes;
 use num_complex::Complex;
 
 /// A [`Tile`] with one row or one column, as the product `y = A x`.
@@ -167,11 +168,11 @@ unsafe fn by_rows<T: Scalar>(v: &MatVec<T>) {
             let sum = if dense {
                 rows::dot(row, v.x, v.k)
             } else {
-                let mut sum = T::from_real(0.0);
-                for p in 0..v.k as isize {
-                    sum = sum + *row.offset(p * v.a_strides.1) * *v.x.offset(p * v.x_stride);
-                }
-                sum
+                let (a, x) = (
+                    |p: usize| row.offset(p as isize * v.a_strides.1),
+                    |p: usize| v.x.offset(p as isize * v.x_stride),
+                );
+                in_lanes!(16; T::from_real(0.0), |a, b| a + b; p in 0, v.k, |sum| sum + *a(p) * *x(p))
             };
             v.store(i, sum);
         }
