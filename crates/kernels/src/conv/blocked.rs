@@ -15,23 +15,32 @@ use crate::{Serial, Threads};
 const CHUNK: usize = 64;
 /// Smallest batch: fewer images would fill too few lanes.
 const MIN_IMAGES: usize = 6;
+/// Smallest number of channels that are summed. With 4, other implementations are faster.
+const MIN_CHANNELS: usize = 6;
 /// Largest number of pairs of a position and a tap.
 const MAX_PAIRS: usize = 1 << 16;
 
-/// Whether gradients of the data are computed here.
-pub(super) fn fits<T: Blocked>(g: &Conv) -> bool {
-    let (ic, oc) = g.group();
+/// Whether the batch and the sizes of `g` suit the blocks, and `channels` their rows.
+fn suits<T: Blocked>(g: &Conv, channels: usize) -> bool {
     let pairs = g.in_len().max(g.out_len()) * g.taps();
     g.taps() > 1
         && pairs <= MAX_PAIRS
-        && ic.min(oc) >= 8
+        && channels >= 8
         && g.n >= MIN_IMAGES
-        && T::micro_for(g.n).is_some_and(|micro| fills(ic, micro.rows) && fills(oc, micro.rows))
+        && T::micro_for(g.n).is_some_and(|micro| fills(channels, micro.rows))
+}
+
+/// Whether gradients of the data are computed here.
+pub(super) fn fits<T: Blocked>(g: &Conv) -> bool {
+    suits::<T>(g, g.group().0) && suits::<T>(g, g.group().1)
 }
 
 /// Whether results are computed here. If there is an output position for each lane, `direct` is faster, unless many taps lie in the padding.
 pub(super) fn fits_forward<T: Blocked>(g: &Conv) -> bool {
-    fits::<T>(g) && (fills(g.n, T::micro().lanes) || g.out_len() <= T::micro().lanes)
+    let (ic, oc) = g.group();
+    ic >= MIN_CHANNELS
+        && suits::<T>(g, oc)
+        && (fills(g.n, T::micro().lanes) || g.out_len() <= T::micro().lanes)
 }
 
 /// Whether gradients of the weights are computed here.

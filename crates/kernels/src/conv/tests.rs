@@ -109,6 +109,15 @@ fn geometries() -> Vec<Conv> {
             pad: [0, 1, 1],
             ..BASE
         },
+        // In blocks forward only: the input channels do not fill the rows of a block.
+        Conv {
+            n: 16,
+            in_channels: 7,
+            out_channels: 16,
+            input: [1, 3, 4],
+            pad: [0, 1, 0],
+            ..BASE
+        },
         // Few images, output channels as lanes: slabs, tiles and chunks, positions of several images, steps, groups, cropped kernels.
         Conv {
             n: 3,
