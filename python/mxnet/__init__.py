@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # Written as `x as x`: names that others may import from here.
+    from mxnet import amp as amp
     from mxnet import autograd as autograd
     from mxnet import base as base
     from mxnet import callback as callback
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
 
 # Public names and where they live. They are imported at first use, so that `import mxnet` takes little time.
 _MODULES = {
+    "amp": "mxnet.amp",
     "autograd": "mxnet.autograd",
     "base": "mxnet.base",
     "callback": "mxnet.callback",

@@ -76,7 +76,7 @@ REMOVED: dict[str, dict[str, str]] = {
         "module_checkpoint": _CHECKPOINT,
     },
     "mxnet.contrib": {
-        "amp": '`Block.cast("float16")` or "bfloat16", and an optimizer with `multi_precision=True`',
+        "amp": "it is `mx.amp`",
         "io": "`mx.io`, or a loop over a `mx.gluon.data.DataLoader`, which is an iterator itself",
         "ndarray": _NUMPY,
         "nd": _NUMPY,
@@ -162,7 +162,6 @@ REMOVED: dict[str, dict[str, str]] = {
 _KVSTORE = "`mx.gluon.Trainer` keeps the copies of parameters on the devices of this process equal"
 ABSENT: dict[str, dict[str, str]] = {
     "mxnet": {
-        "amp": '`Block.cast("float16")` or "bfloat16", and an optimizer with `multi_precision=True`',
         "kv": _KVSTORE,
         "kvstore": _KVSTORE,
         "onnx": "`HybridBlock.export` writes graphs, which `mx.graph.load` reads",

@@ -39,6 +39,8 @@ def described(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappi
     for name, value in arguments.items():
         _describe(name, value, found)
     found["recording"], found["training"] = str(_core.is_recording()), str(_core.is_training())
+    if (dtype := _core.autocast()) is not None:
+        found["mixed precision"] = dtype
     return found
 
 

@@ -20,7 +20,7 @@ from mxnet import _core
 # Namespaces whose names the contract lists and whose descriptions are looked at here.
 DESCRIBED = (
     *("np", "npx", "autograd", "engine", "device", "dlpack", "util", "test_utils", "random"),
-    *("initializer", "lr_scheduler", "optimizer", "profiler"),
+    *("amp", "initializer", "lr_scheduler", "optimizer", "profiler"),
 )
 # Python describes what slots of the data model do; a property needs no more than a sentence.
 SLOT = type(object.__init__)

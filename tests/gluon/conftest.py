@@ -25,6 +25,7 @@ ONCE_FILES = {
 
 # Tests that run operator by operator only.
 ONCE = {
+    "test_row_sparse_gradients_are_checked_and_unscaled": "row-sparse gradients are not part of graphs",
     "test_arrays_of_numpy_are_named_when_a_call_fails": "the graph's block is named, not the one inside of it",
     "test_networks_have_the_published_number_of_parameters": "graphs do not run on arrays without values",
     "test_networks_have_the_published_number_of_trained_parameters": "graphs do not run on arrays without values",

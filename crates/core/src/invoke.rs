@@ -8,7 +8,7 @@ use crate::context::CallContext;
 use crate::error::{Error, Result};
 use crate::mode::{self, Flags};
 use crate::opdef::{Cpu, OpDef};
-use crate::{Array, Outputs, autograd, eager, fp_errors, profiler, registry};
+use crate::{Array, Outputs, autocast, autograd, eager, fp_errors, profiler, registry};
 
 /// One call of an operator.
 #[derive(Clone, Copy)]
@@ -171,7 +171,7 @@ pub fn dispatch_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
     result.map_err(|error| call.explain(error))
 }
 
-/// Executes a call that is recorded, watched or intercepted.
+/// Executes a call that is recorded, watched, cast or intercepted.
 #[inline(never)]
 fn intercepted(call: &Call, flags: Flags, outputs: &mut Outputs) -> Result<()> {
     if flags.profiles_calls()
@@ -187,6 +187,8 @@ fn intercepted(call: &Call, flags: Flags, outputs: &mut Outputs) -> Result<()> {
 fn unwatched(call: &Call, flags: Flags, outputs: &mut Outputs) -> Result<()> {
     if flags.is_watching() {
         *outputs = fp_errors::watched(call)?;
+    } else if let Some(dtype) = flags.autocast() {
+        *outputs = autocast::cast_and_call(call, dtype)?;
     } else if flags.is_stacked() {
         *outputs = mode::call_top(call)?;
     } else if flags.is_recording() {

@@ -7,6 +7,7 @@
 pub mod args;
 pub mod array;
 pub mod atomic_file;
+mod autocast;
 pub mod autograd;
 pub mod batching;
 pub mod bind;

@@ -1,14 +1,15 @@
 //! The thread's stack of interpreters: what `invoke` does with a call.
 //!
-//! The bottom is eager execution. Recording is a flag, because it is on the hot path. Anything else (a tracer, a counter, automatic casts) is an
-//! [`Interpreter`] that is pushed for a scope. While it handles a call, the calls that it makes go to the interpreter below.
+//! The bottom is eager execution. Recording is a flag, because it is on the hot path. Automatic casts are flags, because they must come before every
+//! interpreter. Anything else (a tracer, a counter) is an [`Interpreter`] that is pushed for a scope. While it handles a call, the calls that it makes
+//! go to the interpreter below.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use mxnet_tensor::Device;
+use mxnet_tensor::{DType, Device};
 
 use crate::error::Result;
 use crate::invoke::Call;
@@ -24,6 +25,13 @@ const TASKS: u16 = 64;
 const SCOPED: u16 = 128;
 const PROFILED: u16 = 256;
 const CALLS_PROFILED: u16 = 512;
+const AUTOCAST: u16 = 1024;
+/// Which dtype [`AUTOCAST`] and [`CASTS_IN_BODY`] mean: bfloat16 if set, else float16.
+const BFLOAT16: u16 = 2048;
+/// While a composite is called: its body is run with [`AUTOCAST`].
+const CASTS_IN_BODY: u16 = 4096;
+/// The flags of automatic casts.
+const CASTS: u16 = AUTOCAST | BFLOAT16 | CASTS_IN_BODY;
 /// The flags that [`set_recording`] and [`set_training`] change.
 const MODES: u16 = RECORDING | TRAINING;
 
@@ -173,7 +181,7 @@ impl Flags {
     /// Whether a call is executed at once: it is unobserved, and the profiler does not record calls.
     #[inline]
     pub(crate) fn runs_at_once(self) -> bool {
-        self.0 & (RECORDING | STACKED | WATCHING | CALLS_PROFILED) == 0
+        self.0 & (RECORDING | STACKED | WATCHING | CALLS_PROFILED | AUTOCAST) == 0
     }
 
     /// Whether the profiler records operators, so that fast paths, which it would not see, must not be used.
@@ -188,13 +196,15 @@ impl Flags {
         self.0 & CALLS_PROFILED != 0
     }
 
-    /// Whether the fast path for elements and indexing may be used: it is not switched off, and calls are neither recorded, watched, intercepted nor profiled.
+    /// Whether the fast path for elements and indexing may be used: it is not switched off, and calls are neither recorded, watched, intercepted, profiled
+    /// nor cast.
     #[inline]
     pub fn allows_fast_path(self) -> bool {
-        self.0 & (RECORDING | STACKED | WATCHING | NO_FAST_PATH | PROFILED) == 0
+        self.0 & (RECORDING | STACKED | WATCHING | NO_FAST_PATH | PROFILED | AUTOCAST) == 0
     }
 
-    /// As [`Flags::allows_fast_path`], for functions that only move elements: these may be watched, because they make no floating-point errors.
+    /// As [`Flags::allows_fast_path`], for functions that only move elements: these may be watched, because they make no floating-point
+    /// errors, and need no casts.
     #[inline]
     pub fn allows_copies(self) -> bool {
         self.0 & (RECORDING | STACKED | NO_FAST_PATH | PROFILED) == 0
@@ -222,6 +232,15 @@ impl Flags {
     #[inline]
     pub fn is_intercepted(self) -> bool {
         self.0 & (STACKED | WATCHING) != 0
+    }
+
+    /// The dtype of automatic mixed precision; `None` if it is off.
+    #[inline]
+    pub fn autocast(self) -> Option<DType> {
+        (self.0 & AUTOCAST != 0).then_some(match self.0 & BFLOAT16 {
+            0 => DType::F16,
+            _ => DType::BF16,
+        })
     }
 
     /// Whether an interpreter is pushed.
@@ -355,23 +374,83 @@ fn set(bit: u16, on: bool) -> bool {
     old & bit != 0
 }
 
-/// Restores recording and training mode when dropped.
+/// The dtype of this thread's automatic mixed precision; `None` if it is off.
+pub fn autocast() -> Option<DType> {
+    Flags::current().autocast()
+}
+
+/// Switches automatic mixed precision on for this thread, with float16 or bfloat16, or off (`None`, or any other dtype). Returns the previous setting.
+pub fn set_autocast(dtype: Option<DType>) -> Option<DType> {
+    let before = autocast();
+    let flags = match dtype {
+        Some(DType::F16) => AUTOCAST,
+        Some(DType::BF16) => AUTOCAST | BFLOAT16,
+        _ => 0,
+    };
+    FLAGS.set(FLAGS.get() & !CASTS | flags);
+    before
+}
+
+/// Restores automatic mixed precision when dropped.
+#[must_use]
+pub struct CastScope(u16);
+
+impl CastScope {
+    /// Enters a scope without automatic casts.
+    pub fn off() -> CastScope {
+        let flags = FLAGS.get();
+        FLAGS.set(flags & !CASTS);
+        CastScope(flags & CASTS)
+    }
+
+    /// Enters the scope of one call, without automatic casts outside the body of its operator.
+    pub(crate) fn in_body_only() -> CastScope {
+        let flags = FLAGS.get();
+        FLAGS.set(flags & !AUTOCAST | CASTS_IN_BODY);
+        CastScope(flags & CASTS)
+    }
+
+    /// Enters the body of a composite operator, with automatic casts if its call asked for them.
+    fn body() -> CastScope {
+        let flags = FLAGS.get();
+        if flags & CASTS_IN_BODY != 0 {
+            FLAGS.set(flags & !CASTS_IN_BODY | AUTOCAST);
+        }
+        CastScope(flags & CASTS)
+    }
+}
+
+impl Drop for CastScope {
+    fn drop(&mut self) {
+        FLAGS.set(FLAGS.get() & !CASTS | self.0);
+    }
+}
+
+/// Restores recording and training mode, and automatic casts, when dropped.
 #[must_use]
 pub struct Scope {
     before: u16,
 }
 
 impl Scope {
-    /// Enters a scope with these modes.
+    /// Enters a scope with these modes and without automatic casts: calls that have been recorded or traced contain theirs.
     pub fn enter(recording: bool, training: bool) -> Scope {
         let before = FLAGS.get();
-        FLAGS.set(before & !(MODES | TASKS) | bits(recording, training) | SCOPED);
+        FLAGS.set(before & !(MODES | TASKS | CASTS) | bits(recording, training) | SCOPED);
         Scope {
             before: before & Scope::RESTORED,
         }
     }
 
-    const RESTORED: u16 = MODES | TASKS | SCOPED;
+    /// Enters a scope with these modes that casts as before. For functions of users.
+    pub fn enter_casting(recording: bool, training: bool) -> Scope {
+        let autocast = autocast();
+        let scope = Scope::enter(recording, training);
+        set_autocast(autocast);
+        scope
+    }
+
+    const RESTORED: u16 = MODES | TASKS | SCOPED | CASTS;
 }
 
 impl Drop for Scope {
@@ -470,15 +549,20 @@ pub fn expand(interpreter: Rc<dyn Interpreter>, call: &Call) -> Result<Outputs> 
 /// Runs the body of a composite. Its calls go to the interpreters that asked for them by [`expand`].
 #[inline]
 pub(crate) fn in_body<R>(body: impl FnOnce() -> R) -> R {
-    match FLAGS.get() & EXPANDED == 0 {
-        true => body(),
-        false => expanded(body),
+    match FLAGS.get() & (EXPANDED | CASTS_IN_BODY) {
+        0 => body(),
+        CASTS_IN_BODY => {
+            let _casts = CastScope::body();
+            body()
+        }
+        _ => expanded(body),
     }
 }
 
 #[cold]
 #[inline(never)]
 fn expanded<R>(body: impl FnOnce() -> R) -> R {
+    let _casts = CastScope::body();
     struct Restore(Vec<Rc<dyn Interpreter>>);
     impl Drop for Restore {
         fn drop(&mut self) {

@@ -466,7 +466,7 @@ pub enum Amp {
     Narrow,
     /// Runs in float32.
     WidenToF32,
-    /// Runs in the dtype with most bits among its inputs.
+    /// Runs in the dtype that its inputs promote to. The operators that the body of a composite calls are treated by their own marks.
     Follow,
 }
 

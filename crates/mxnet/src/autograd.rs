@@ -8,13 +8,13 @@ use crate::Array;
 
 /// Runs `body` in training mode and records its calls on this thread.
 pub fn record<R>(body: impl FnOnce() -> R) -> R {
-    let _scope = Scope::enter(true, true);
+    let _scope = Scope::enter_casting(true, true);
     body()
 }
 
 /// Runs `body` without recording its calls on this thread.
 pub fn without_recording<R>(body: impl FnOnce() -> R) -> R {
-    let _scope = Scope::enter(false, is_training());
+    let _scope = Scope::enter_casting(false, is_training());
     body()
 }
 

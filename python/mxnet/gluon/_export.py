@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mxnet import _core, autograd
+from mxnet._autocast import autocast
 from mxnet._caller_warning import warn_caller
 from mxnet._core import ndarray
 from mxnet._graph_parts import Parts, arguments_of, has_parts, join_traced, split
@@ -62,14 +63,14 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
         raise RuntimeError(
             f"{name}.export: call `hybridize()`, then the block once with arrays like those of later calls"
         )
-    args, kwargs = last
+    args, kwargs, dtype = last
     options: GraphOptions = block._graph_options  # type: ignore[attr-defined]  # of hybrid blocks, which alone are compiled
-    with autograd.pause(), autograd.predict_mode():
+    with autograd.pause(), autograd.predict_mode(), autocast(dtype):
         found, forms = _graph(compiled, args, kwargs, options, name)
     if found is None:
         raise RuntimeError(f"{name}.export: shapes of its results depend on values")
     trained, problem = None, "shapes of its results depend on values"
-    with autograd.pause(), autograd.train_mode():
+    with autograd.pause(), autograd.train_mode(), autocast(dtype):
         try:
             trained, forms_in_training = _graph(compiled, args, kwargs, options, name)
         except Exception as error:  # noqa: BLE001  # `forward` may refuse training mode by any error; it is shown below

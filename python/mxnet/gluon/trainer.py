@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mxnet import _core, autograd
 from mxnet import numpy as np
@@ -16,6 +16,9 @@ from mxnet.error import FileFormatError
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
 from mxnet.optimizer import Optimizer, create, get_updater
+
+if TYPE_CHECKING:
+    from mxnet.amp import LossScaler
 
 __all__ = ["Trainer"]
 
@@ -137,6 +140,9 @@ class Trainer:
         self._names = list(named.values())
         self._optimizer = self._make_optimizer(optimizer, dict(optimizer_params or {}))
         self._scale = float(self._optimizer.rescale_grad)
+        # Set by `amp.init_trainer`, and the factor of the loss whose gradients the next step applies.
+        self._loss_scaler: LossScaler | None = None
+        self._gradient_scale = 1.0
         self._updaters = [get_updater(self._optimizer)]
         # What `_find_trained` found, and the generations of the parameters for which it is true.
         self._found: tuple[list[int], _Trained] | None = None
@@ -179,6 +185,8 @@ class Trainer:
 
     def step(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
         """Add up the gradients of all devices and update the parameters.
+
+        After `amp.init_trainer`, a step whose gradients are not finite changes no parameter.
 
         Parameters
         ----------
@@ -273,10 +281,13 @@ class Trainer:
 
     def _apply(self, trained: _Trained, batch_size: float, ignore_stale_grad: bool) -> None:
         """Update the parameters whose gradients are new: all of them, where `_check` refuses others."""
-        optimizer = self._optimizer
+        if self._loss_scaler is not None and self._skips(trained, self._loss_scaler):
+            return
+        optimizer, scale = self._optimizer, self._scale / self._gradient_scale
+        self._gradient_scale = 1.0
 
         def set_scale() -> None:
-            optimizer.rescale_grad = self._scale / batch_size
+            optimizer.rescale_grad = scale / batch_size
 
         at_each_call(set_scale)
         new = trained.those(_is_fresh(trained)) if ignore_stale_grad else trained
@@ -296,6 +307,20 @@ class Trainer:
             at_each_call(functools.partial(optimizer._set_current_device, position))
             self._updaters[position](numbers, grads, weights)
             at_each_call(functools.partial(_core.set_gradient_fresh, weights, fresh=False))
+
+    def _skips(self, trained: _Trained, scaler: LossScaler) -> bool:
+        """Whether gradients overflowed, so that they are not applied; changes the factor of the next loss."""
+        if _core.trace_is_active():
+            raise RuntimeError(
+                "Trainer.step: a compiled function cannot read whether gradients are finite\n"
+                "  hint: call `step` outside of it, or use bfloat16, which needs no `amp.init_trainer`"
+            )
+        overflow = scaler.has_overflow(trained.parameters)
+        scaler.update_scale(overflow)
+        if overflow:
+            self._gradient_scale = 1.0
+            _core.set_gradient_fresh(trained.arrays, fresh=False)
+        return overflow
 
     def _check(self, trained: _Trained, batch_size: float, ignore_stale_grad: bool) -> None:
         """Refuse what is no batch size, and to apply gradients again that the last step has applied."""

@@ -28,6 +28,7 @@ type Source = (*const Node, u32);
 pub struct Checkpoint {
     name: String,
     training: bool,
+    autocast: Option<DType>,
     /// Arrays from outside that are part of a graph: each as the function sees it, and the array that replaced it in the first run.
     inputs: Vec<(Array, SavedArray)>,
     /// Storages from outside that were read, with their versions.
@@ -69,7 +70,7 @@ impl FirstRun {
         });
         let training = mode::is_training();
         let (result, draws) = {
-            let _unrecorded = Scope::enter(false, training);
+            let _unrecorded = Scope::enter_casting(false, training);
             rng::logged(|| with_interpreter(run.clone(), body))
         };
         let result = result?;
@@ -81,6 +82,7 @@ impl FirstRun {
         let checkpoint = Checkpoint {
             name: name.to_owned(),
             training,
+            autocast: mode::autocast(),
             inputs: run.inputs.take(),
             read: read
                 .filter(|(storage, _)| !before.contains_key(storage))
@@ -317,6 +319,7 @@ impl Checkpoint {
         });
         let (results, count) = {
             let _recorded = Scope::enter(true, self.training);
+            mode::set_autocast(self.autocast);
             rng::replayed(self.draws.as_ref().into(), || {
                 with_interpreter(run.clone(), body)
             })

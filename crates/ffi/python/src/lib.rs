@@ -121,7 +121,9 @@ mod _core {
     #[pymodule_export]
     use crate::memory::ArrayFlags;
     #[pymodule_export]
-    use crate::modes::{Mode, is_recording, is_training, set_recording, set_training};
+    use crate::modes::{
+        Mode, autocast, is_recording, is_training, set_autocast, set_recording, set_training,
+    };
     #[pymodule_export]
     use crate::modules::{blas_libraries, load_module, loaded_modules, served_operators};
     #[pymodule_export]

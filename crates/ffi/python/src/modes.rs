@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread::{self, ThreadId};
 
 use mxnet::core::mode;
+use mxnet::tensor::DType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -343,4 +344,26 @@ pub fn is_recording() -> bool {
 #[pyfunction]
 pub fn is_training() -> bool {
     mode::is_training()
+}
+
+/// The dtype of automatic mixed precision on this thread, "float16" or "bfloat16"; None if it is off.
+#[pyfunction]
+pub fn autocast() -> Option<&'static str> {
+    mode::autocast().map(DType::name)
+}
+
+/// Switches automatic mixed precision on for this thread ("float16" or "bfloat16") or off (None); returns the previous setting.
+#[pyfunction]
+pub fn set_autocast(dtype: Option<&str>) -> PyResult<Option<&'static str>> {
+    let dtype = match dtype {
+        None => None,
+        Some("float16") => Some(DType::F16),
+        Some("bfloat16") => Some(DType::BF16),
+        Some(other) => {
+            return Err(PyValueError::new_err(format!(
+                "mixed precision is of 'float16' or 'bfloat16', found {other:?}"
+            )));
+        }
+    };
+    Ok(mode::set_autocast(dtype).map(DType::name))
 }

@@ -1,6 +1,6 @@
 //! The registry as Python dictionaries, for documentation tables, stubs and the standard tests.
 
-use mxnet::core::{Cpu, Form, Grad, OpDef, ParamKind, Surface, Types, registry as ops};
+use mxnet::core::{Amp, Cpu, Form, Grad, OpDef, ParamKind, Surface, Types, registry as ops};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -83,6 +83,12 @@ fn describe<'py>(
     entry.set_item("differentiable", op.is_differentiable())?;
     let keeps_zero = op.sparse == mxnet::core::Sparse::KeepsZero;
     entry.set_item("keeps_zero", keeps_zero)?;
+    let amp = match op.amp {
+        Amp::Narrow => "narrow",
+        Amp::WidenToF32 => "widen",
+        Amp::Follow => "follow",
+    };
+    entry.set_item("amp", amp)?;
     entry.set_item(
         "no_gradient_because",
         match op.grad {

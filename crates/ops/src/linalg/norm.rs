@@ -12,7 +12,7 @@ use crate::elementwise::explog::SQRT;
 use crate::error::Result;
 use crate::invoke::{invoke, invoke1};
 use crate::linalg::{EIGVALSH_OF, PINV, SVDVALS};
-use crate::opdef::{Cpu, OpDef, Probe, Surface};
+use crate::opdef::{Amp, Cpu, OpDef, Probe, Surface};
 use crate::reduce::{ANY, COUNT_NONZERO, EUCLIDEAN_NORM, MAX, MIN, SUM_SQUARES};
 use crate::shape::narrow;
 
@@ -496,6 +496,7 @@ pub static LSTSQ: OpDef = OpDef {
         "f((4, 2)), f((4, 3))",
         "f((2, 3)), f((2,))",
     ]),
+    amp: Amp::WidenToF32,
     ..OpDef::COMPOSITE
 };
 

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::index::DIAGONAL;
 use crate::invoke::{invoke_with, invoke1, only};
 use crate::mode::Flags;
-use crate::opdef::{Cpu, OpDef, Probe, Warned};
+use crate::opdef::{Amp, Cpu, OpDef, Probe, Warned};
 use crate::reduce::fold::{inexact, is_any};
 use crate::reduce::masked::empty;
 use crate::shape::{concatenate, narrow};
@@ -83,6 +83,7 @@ pub static COV: OpDef = OpDef {
     ])
     .against("np.cov")
     .ulp(64),
+    amp: Amp::WidenToF32,
     ..OpDef::COMPOSITE
 };
 
@@ -107,6 +108,7 @@ pub static CORRCOEF: OpDef = OpDef {
     ])
     .against("np.corrcoef")
     .ulp(64),
+    amp: Amp::WidenToF32,
     ..OpDef::COMPOSITE
 };
 

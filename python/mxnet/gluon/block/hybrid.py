@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mxnet import autograd
+from mxnet._autocast import autocast
 from mxnet._jit import BoundCall, Compiled, check_backend
 from mxnet._sizes import unnoted
 from mxnet.base import PathLike
@@ -60,7 +61,7 @@ class HybridBlock(Block):
         # Hooks of operators see operators, not graphs.
         if self._compiled is not None and not has_op_hooks(self):
             return self._compiled(*args, **kwargs)
-        return super()._run(args, kwargs)
+        return self._run_here(*args, **kwargs)
 
     def _complete_shapes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Infer the sizes that parameters wait for, and make their arrays."""
@@ -74,11 +75,16 @@ class HybridBlock(Block):
 
     def _run_here(self, *args: Any, **kwargs: Any) -> Any:
         """Run the hooks and `forward`, for example in a trace."""
-        return super()._run(args, kwargs)
+        if self._autocast is None:
+            return super()._run(args, kwargs)
+        with autocast(self._autocast):
+            return super()._run(args, kwargs)
 
     _graph_options = GraphOptions()
     # The block as a compiled function, once it is hybridized.
     _compiled: Compiled | None = None
+    # The dtype of mixed precision of a block that `amp.convert_hybrid_block` has made.
+    _autocast: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Graphs belong to the block that was traced: a copy traces its own.
@@ -263,7 +269,7 @@ class HybridBlock(Block):
             The files are ``<path>-symbol.json`` and ``<path>-<epoch>.params`` (four digits).
         epoch : int
         remove_amp_cast : bool
-            Graphs have no casts of mixed precision that could be removed; any value gives the same file.
+            Casts of mixed precision are part of what the block computes: they stay, with any value.
 
         Returns
         -------

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mxnet::core::Array;
 use mxnet::core::mode::{self, Flags};
+use mxnet::tensor::DType;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
@@ -30,6 +31,9 @@ type Record = (
     usize,
     Option<String>,
 );
+
+/// What [`JitFunction::last_arguments`] returns.
+type LastCall = (Py<PyAny>, Py<PyAny>, Option<&'static str>);
 
 /// A function that is compiled for each signature of its arguments.
 #[pyclass(frozen, subclass, module = "mxnet._core")]
@@ -134,8 +138,9 @@ impl JitFunction {
         self.entries().iter().filter(is_it).count()
     }
 
-    /// The arguments of the last trace with abstract arrays in place of their arrays; `None` if there is no graph.
-    fn last_arguments(&self, py: Python<'_>) -> PyResult<Option<(Py<PyAny>, Py<PyAny>)>> {
+    /// The arguments of the last trace with abstract arrays in place of their arrays, and the dtype of automatic mixed precision; `None` if there is
+    /// no graph.
+    fn last_arguments(&self, py: Python<'_>) -> PyResult<Option<LastCall>> {
         let entries = self.entries();
         let has_graph = |entry: &&Arc<Entry>| matches!(entry.kind, Kind::Graph(_) | Kind::Sized(_));
         let Some(entry) = entries.iter().rev().find(has_graph) else {
@@ -153,7 +158,7 @@ impl JitFunction {
             Some(tree) => tree.build(py, array)?,
             None => PyDict::new(py).into_any().unbind(),
         };
-        Ok(Some((args, kwargs)))
+        Ok(Some((args, kwargs, form.autocast.map(DType::name))))
     }
 
     /// The graph for calls with arguments like these, traced if necessary, and the structure of its results, with `slot(i)` in place of array `i`.

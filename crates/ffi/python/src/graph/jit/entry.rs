@@ -45,6 +45,8 @@ pub(super) struct Form {
     pub(super) arguments: Tree,
     pub(super) keywords: Option<Tree>,
     pub(super) arrays: Vec<(Vec<usize>, DType)>,
+    /// The dtype of automatic mixed precision during the trace.
+    pub(super) autocast: Option<DType>,
 }
 
 impl Entry {

@@ -49,6 +49,7 @@ impl Tracing {
         let mode = u64::from(flags.is_training())
             | u64::from(flags.is_recording()) << 1
             | u64::from(promotion() == Promotion::NumPy) << 2
+            | flags.autocast().map_or(0, |dtype| 1 + dtype as u64) << 3
             | (mode::current_device().kind().index() as u64) << 8
             | u64::from(mode::current_device().id()) << 16;
         if let Some(signature) = &mut flattener.signature {
@@ -328,6 +329,7 @@ impl Tracing {
             arguments: self.tree,
             keywords: self.keywords,
             arrays: arrays.iter().map(|x| x.get().with(py, form)).collect(),
+            autocast: mode::autocast(),
         }
     }
 }
