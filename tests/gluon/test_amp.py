@@ -174,6 +174,26 @@ def test_second_derivatives_flow_through_casts():
     assert x.grad.item() == 3.0
 
 
+@pytest.mark.parametrize("layer", [gluon.rnn.LSTM, gluon.rnn.GRU])
+def test_recurrent_layers_run_in_half_precision(layer):
+    net = initialized(layer(4), 3, 2, 5)
+    x = data(3, 2, 5)
+    with autograd.record(), amp.autocast():
+        y = net(x)
+        loss = y.sum()
+    loss.backward()
+    gradient = net.l0_h2h_weight.grad()
+    half = copy.deepcopy(net)
+    half.cast("float16")
+    with autograd.record():
+        expected = half(x.astype("float16"))
+        loss = expected.sum()
+    loss.backward()
+    assert y.dtype == "float16"
+    assert np.array_equal(y, expected)
+    assert np.array_equal(gradient, half.l0_h2h_weight.grad().astype("float32"))
+
+
 def test_a_compiled_network_gives_the_same_bits():
     eager = initialized(lenet(), 1, 1, 8, 8)
     compiled = copy.deepcopy(eager)

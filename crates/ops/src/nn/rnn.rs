@@ -13,7 +13,7 @@ use crate::nn::operand;
 use crate::nn::rnn_layer::{MODES, RNN_LAYER, cell};
 use crate::nn::sequence::SEQUENCE_MASK;
 use crate::nn::unrolled::{Clip, Steps, Weights, unroll};
-use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe, Surface};
+use crate::opdef::{Amp, Cpu, Grad, Keep, OpDef, Probe, Surface};
 use crate::shape::{concatenate, narrow};
 use crate::{Array, Outputs};
 
@@ -78,6 +78,7 @@ pub static RNN: OpDef = OpDef {
         array([1. , 1.5])
     ",
     cpu: Cpu::Composite(run_all),
+    amp: Amp::Narrow,
     probe: Probe::calls(&[
         "f((3, 2, 2)), f((48,)), f((1, 2, 2)), f((1, 2, 2)), None, 'lstm', 2, 1",
         "f((3, 2, 2)), f((72,)), f((2, 2, 2)), None, None, 'gru', 2, 1, True, True",
