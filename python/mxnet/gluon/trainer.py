@@ -283,11 +283,11 @@ class Trainer:
         """Update the parameters whose gradients are new: all of them, where `_check` refuses others."""
         if self._loss_scaler is not None and self._skips(trained, self._loss_scaler):
             return
-        optimizer, scale = self._optimizer, self._scale / self._gradient_scale
+        optimizer, gradient_scale = self._optimizer, self._gradient_scale
         self._gradient_scale = 1.0
 
         def set_scale() -> None:
-            optimizer.rescale_grad = scale / batch_size
+            optimizer.rescale_grad = self._scale / gradient_scale / batch_size
 
         at_each_call(set_scale)
         new = trained.those(_is_fresh(trained)) if ignore_stale_grad else trained
