@@ -145,6 +145,10 @@ def test_error_classes_can_be_registered():
     assert error._REGISTRY["Another"] is OtherError
 
 
-def test_seed_takes_all_devices_only():
-    with pytest.raises(ValueError, match="one random stream"):
-        mx.random.seed(1, device=mx.cpu(0))
+def test_a_seed_of_a_device_is_that_of_the_stream():
+    mx.random.seed(1)
+    expected = mx.np.random.uniform(size=3).tolist()
+    mx.random.seed(1, device=mx.cpu(0))
+    assert mx.np.random.uniform(size=3).tolist() == expected
+    with pytest.raises(ValueError, match="must be 'all' or a Device"):
+        mx.random.seed(1, device="cpu")

@@ -140,9 +140,11 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
     from_numpy(&source.call_method1("astype", (native,))?, sharing)
 }
 
-/// The first object in a NumPy array of objects that is neither a number nor text, which could be converted.
+/// The first object in a NumPy array of objects that is neither a number nor text, which could be converted. Memory that NumPy did not allocate is not
+/// looked at: an object that describes its own memory may say anything of it.
 fn no_number<'py>(source: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if source.getattr("dtype")?.getattr("kind")?.ne("O")? {
+    let owns = source.getattr("flags")?.getattr("owndata")?;
+    if source.getattr("dtype")?.getattr("kind")?.ne("O")? || !owns.is_truthy()? {
         return Ok(None);
     }
     let number = source.py().import("numbers")?.getattr("Number")?;
