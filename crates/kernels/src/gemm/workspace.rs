@@ -49,6 +49,7 @@ fn packed_bytes<T>(m: usize, n: usize, k: usize) -> usize {
 fn make_slab() {
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.try_lock();
-    scratch::check_available(2 * CACHE_INFO[1].cache_bytes);
+    // Four times: slices of one product make the buffers of two threads at the same time, and the packed panels follow.
+    scratch::check_available(4 * CACHE_INFO[1].cache_bytes);
     L2_SLAB.with(|_| HAS_SLAB.set(true));
 }
