@@ -1,9 +1,9 @@
 //! Matrix multiplication, batched, any strides: `C = alpha * A @ B + beta * C`, then optionally bias and ReLU.
 //!
-//! `f32`, `f64`, `c64` and `c128` run on the `gemm` crate's micro-kernels, one tile of C a task, or one slice of a long
-//! inner axis (`slices`); vectors and matrices of a few elements have loops of their own (`vector`, `unpacked`). `f16` and `bf16`
-//! pass through f32 tiles (`half_float`), integers and bool have an exact loop (`int`). A library may compute tiles in place of the
-//! micro-kernels (`library`).
+//! `f32`, `f64`, `c64` and `c128` run on the `gemm` crate's micro-kernels, one tile of C a task, or one slice of a long inner
+//! axis (`slices`); vectors and small matrices have loops of their own (`vector`, `unpacked`). `f16` and `bf16` pass through f32
+//! tiles (`half_float`), integers and bool have an exact loop (`int`). A library may compute tiles in place of the micro-kernels
+//! (`library`).
 
 mod conjugated;
 mod half_float;

@@ -366,8 +366,8 @@ impl Node {
         FREED_BELOW.fetch_max(Node::next_seq(), Ordering::AcqRel);
     }
 
-    /// Whether no gradient can reach a variable through it: a pass has freed it, or all nodes that it was computed from. Looks at a few nodes only, so
-    /// it may return false for the end of a long chain.
+    /// Whether no gradient can reach a variable through it: a pass has freed it, or all nodes that it was computed from. Looks at no more than
+    /// `MAX_NODES` nodes, so it may return false for the end of a long chain.
     #[inline]
     pub(crate) fn is_dead(&self) -> bool {
         /// Number of nodes that are looked at.
