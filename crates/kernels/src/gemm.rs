@@ -219,7 +219,7 @@ float!(f32, f64, Complex<f32>, Complex<f64>);
 /// # Safety
 /// Same as for [`dense`].
 unsafe fn blocked<T: GemmFloat>(t: &Tile<T>) {
-    workspace::ensure_available::<T>(t.m, t.n, t.k);
+    let _reserved = workspace::reserve::<T>(t.m, t.n, t.k);
     let (zero, par) = (T::from_real(0.0), ::gemm::Parallelism::None);
     let ((ar, ac), (br, bc), (cr, cc)) = (t.a_strides, t.b_strides, t.c_strides);
     // SAFETY: the caller guarantees bounds and disjointness; `T` is one of the four types of the `gemm` crate.

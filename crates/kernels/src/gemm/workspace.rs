@@ -1,7 +1,7 @@
 //! Workspace of the `gemm` crate. The crate ends the process if it cannot allocate it, so this module asks for as much memory beforehand.
 
 use std::cell::Cell;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gemm_common::cache::CACHE_INFO;
 use gemm_common::gemm::L2_SLAB;
@@ -20,20 +20,41 @@ thread_local! {
     static HAS_SLAB: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Checks that a product of (m, k) and (k, n) finds the memory for its workspace.
+/// Bytes that the products of all threads have reserved. In a child of a fork, what other threads had reserved stays in it, so that more memory than
+/// necessary is asked for.
+static RESERVED: AtomicUsize = AtomicUsize::new(0);
+
+/// Memory of a product, reserved until this is dropped.
+#[must_use]
+pub(super) struct Reserved(usize);
+
+impl Reserved {
+    /// Checks that what all threads have reserved can be allocated, twice over.
+    fn new(len_bytes: usize) -> Reserved {
+        let reserved = Reserved(len_bytes);
+        let all = RESERVED.fetch_add(len_bytes, Ordering::Relaxed) + len_bytes;
+        scratch::check_available(2 * all);
+        reserved
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        RESERVED.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+/// Reserves the workspace of a product of (m, k) and (k, n).
 ///
 /// # Panics
-/// If it does not; the payload is the allocator's error.
+/// If there is no memory for it; the payload is the allocator's error.
 #[inline]
-pub(super) fn ensure_available<T>(m: usize, n: usize, k: usize) {
+pub(super) fn reserve<T>(m: usize, n: usize, k: usize) -> Option<Reserved> {
     if !HAS_SLAB.get() {
         make_slab();
     }
     let len_bytes = packed_bytes::<T>(m, n, k);
-    if len_bytes >= MIN_BYTES {
-        // Twice: another thread may take as much between the check and the allocation.
-        scratch::check_available(2 * len_bytes);
-    }
+    (len_bytes >= MIN_BYTES).then(|| Reserved::new(len_bytes))
 }
 
 /// Upper bound of the memory that a call allocates. The crate may exchange the operands.
@@ -43,13 +64,9 @@ fn packed_bytes<T>(m: usize, n: usize, k: usize) -> usize {
         .saturating_mul(rows.saturating_add(rows.min(MAX_ROWS) + 2 * PADDED_ROWS))
 }
 
-/// Makes the buffer that the crate keeps for each thread. The lock makes the check and the allocation one step among threads. It is not waited for: in a
-/// child of a fork it may be held for ever.
+/// Makes the buffer that the crate keeps for each thread.
 #[cold]
 fn make_slab() {
-    static MAKING: Mutex<()> = Mutex::new(());
-    let _making = MAKING.try_lock();
-    // Four times: slices of one product make the buffers of two threads at the same time, and the packed panels follow.
-    scratch::check_available(4 * CACHE_INFO[1].cache_bytes);
+    let _reserved = Reserved::new(CACHE_INFO[1].cache_bytes);
     L2_SLAB.with(|_| HAS_SLAB.set(true));
 }
