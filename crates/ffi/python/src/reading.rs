@@ -138,7 +138,7 @@ fn taken<T: ReadAs>(
 ) -> PyResult<Py<PyAny>> {
     let py = iterator.py();
     let most = usize::try_from(count).unwrap_or(usize::MAX);
-    let mut values = Vec::<T>::with_capacity(most.min(1 << 16));
+    let mut values = Vec::<T>::new();
     let mut odd = None;
     let mut is_over = false;
     while values.len() < most {

@@ -212,8 +212,10 @@ fn narrowed<T: OrderedWord>(
     let mut found = scratch::collected(ranks.len(), []);
     for range in &ranges {
         let wanted = &ranks[found.len()..found.len() + range.ranks];
-        let parts: Vec<Mutex<(usize, Vec<T::Word>)>> =
-            x.chunks(CHUNK).map(|_| Mutex::default()).collect();
+        let parts: Vec<Mutex<(usize, Vec<T::Word>)>> = scratch::collected(
+            x.len().div_ceil(CHUNK),
+            x.chunks(CHUNK).map(|_| Mutex::default()),
+        );
         threads.run(parts.len(), &|i| {
             let chunk = &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
             let part = within(chunk, range);
@@ -240,13 +242,12 @@ fn ranges<T: OrderedWord>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Word>> {
     let n = x.len();
     let len = (n as f64).powf(2.0 / 3.0) as usize;
     // One element of each of `len` equal pieces, at golden-ratio fractions of the piece so that the sample is not in phase with a period of the data.
-    let mut sample: Vec<_> = (0..len)
-        .map(|i| {
-            let (start, end) = (n * i / len, n * (i + 1) / len);
-            let fraction = (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-            x[start + ((fraction * (end - start) as u64) >> 32) as usize].exact()
-        })
-        .collect();
+    let drawn = (0..len).map(|i| {
+        let (start, end) = (n * i / len, n * (i + 1) / len);
+        let fraction = (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        x[start + ((fraction * (end - start) as u64) >> 32) as usize].exact()
+    });
+    let mut sample = scratch::collected(len, drawn);
     sample.sort_unstable();
     // Four standard deviations of a rank in the sample, for the median, where the deviation is largest.
     let margin = 2 * len.isqrt();
@@ -292,6 +293,10 @@ fn within<T: OrderedWord>(x: &[T], range: &Range<T::Word>) -> (usize, Vec<T::Wor
         for &key in keys.iter() {
             selected[len] = key;
             len += usize::from(key >= least) & usize::from(key <= greatest);
+        }
+        if inside.capacity() - inside.len() < len {
+            let more = len.max(inside.len());
+            scratch::reserve(&mut inside, more);
         }
         inside.extend_from_slice(&selected[..len]);
     }
