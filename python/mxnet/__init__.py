@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mxnet import lr_scheduler as lr_scheduler
     from mxnet import numpy as numpy
     from mxnet import numpy_extension as numpy_extension
+    from mxnet import onnx as onnx
     from mxnet import operator as operator
     from mxnet import optimizer as optimizer
     from mxnet import profiler as profiler
@@ -104,6 +105,7 @@ _MODULES = {
     "npx": "mxnet.numpy_extension",
     "numpy": "mxnet.numpy",
     "numpy_extension": "mxnet.numpy_extension",
+    "onnx": "mxnet.onnx",
     "operator": "mxnet.operator",
     "optimizer": "mxnet.optimizer",
     "profiler": "mxnet.profiler",

@@ -80,7 +80,7 @@ REMOVED: dict[str, dict[str, str]] = {
         "io": "`mx.io`, or a loop over a `mx.gluon.data.DataLoader`, which is an iterator itself",
         "ndarray": _NUMPY,
         "nd": _NUMPY,
-        "onnx": "`HybridBlock.export` writes graphs, which `mx.graph.load` reads",
+        "onnx": "it is `mx.onnx`",
         "quantization": '`Block.cast("float16")` or "bfloat16" halves the weights; nothing computes with 8 bits yet',
         "sym": _GRAPHS,
         "symbol": _GRAPHS,
@@ -164,7 +164,6 @@ ABSENT: dict[str, dict[str, str]] = {
     "mxnet": {
         "kv": _KVSTORE,
         "kvstore": _KVSTORE,
-        "onnx": "`HybridBlock.export` writes graphs, which `mx.graph.load` reads",
     },
 }
 

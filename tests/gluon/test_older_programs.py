@@ -123,7 +123,7 @@ def test_removed_modules_name_their_replacement(name, instead):
         getattr(mx, name)
 
 
-@pytest.mark.parametrize("name", ["kv", "kvstore", "onnx"])
+@pytest.mark.parametrize("name", ["kv", "kvstore"])
 def test_modules_that_are_not_there_name_what_is(name):
     with pytest.raises(AttributeError, match="this version does not have it; "):
         getattr(mx, name)
