@@ -264,3 +264,56 @@ def test_functions_of_elements_repeat_their_result_in_a_larger_output(call):
     assert raised[0] == raised[1]
     for name in "xyzbe":
         onp.testing.assert_array_equal(found[name].asnumpy(), wanted[name], err_msg=name)
+
+
+# ---- division ----
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "divmod"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_division_of_floats_is_numpys_whatever_its_neighbours_are(name, dtype):
+    rng = onp.random.default_rng(5)
+    n = 6000
+    exponents = rng.integers(-30, 30, n), rng.integers(-30, 30, n)
+    a, b = ((rng.standard_normal(n) * 2.0**e).astype(dtype) for e in exponents)
+    a[::2] = rng.integers(-1000, 1000, n // 2)  # blocks of plain numbers, exact multiples among them
+    b[::2] = rng.integers(1, 30, n // 2) / 4
+    special = onp.array([0.0, -0.0, onp.inf, -onp.inf, onp.nan, onp.finfo(dtype).max, onp.finfo(dtype).tiny, 1.0, -3.0])
+    pairs = onp.stack(onp.meshgrid(special, special)).reshape(2, -1).astype(dtype)
+    a, b = onp.concatenate([a[::2], a, pairs[0]]), onp.concatenate([b[::2], b, pairs[1]])
+    with onp.errstate(all="ignore"):
+        wanted, found = getattr(onp, name)(a, b), getattr(np, name)(np.array(a), np.array(b))
+    for got, want in zip(found, wanted, strict=True) if name == "divmod" else [(found, wanted)]:
+        onp.testing.assert_array_equal(got.asnumpy(), want)
+        zeros = want == 0
+        onp.testing.assert_array_equal(onp.signbit(got.asnumpy()[zeros]), onp.signbit(want[zeros]))
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_division_of_wide_integers_is_exact(name, dtype):
+    rng = onp.random.default_rng(6)
+    info = onp.iinfo(dtype)
+    limits = [info.min, info.min + 1, 0, 1, 2**52 - 1, 2**52, 2**52 + 1, info.max - 1, info.max]
+    small = rng.integers(max(info.min, -1000), 1000, (2, 3000), dtype=dtype)
+    wide = rng.integers(info.min, info.max, (2, 3000), dtype=dtype, endpoint=True)
+    edges = onp.array([(a, b) for a in limits for b in limits], dtype).T
+    a, b = onp.concatenate([small, wide, edges], axis=1)
+    with onp.errstate(all="ignore"):
+        want = getattr(onp, name)(a, b)
+    onp.testing.assert_array_equal(getattr(np, name)(np.array(a), np.array(b)).asnumpy(), want)
+
+
+# ---- extremes of booleans ----
+
+
+@pytest.mark.parametrize("length", [1, 70, 9000, 300_000])
+def test_extremes_of_booleans_are_numpys_wherever_they_lie(length):
+    for value in (False, True):
+        for at in {0, 1 % length, length // 3, length - 1, None}:
+            x = onp.full(length, not value)
+            if at is not None:
+                x[at] = value
+            for y, z in ((x, np.array(x)), (x[::-2], np.array(x)[::-2])):
+                for name in ("argmax", "argmin", "max", "min"):
+                    assert int(getattr(z, name)()) == int(getattr(y, name)()), (name, value, at)

@@ -41,7 +41,7 @@ binary_rows! {
         [f32 f64] |a, b, _| -> T { a / b }
         [c64 c128] |a, b, _| -> T { super::complex::divide(a, b) }
     }
-    /// The largest integer not above `a / b`, for all types but i64.
+    /// The largest integer not above `a / b`, for integers of up to 32 bits.
     FLOOR_DIVIDE_OTHERS "floor_divide", Same, cost 8, params 0, heavy true, binary {
         [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
             let q = a.quotient(b);
@@ -50,10 +50,8 @@ binary_rows! {
             let lower = (r != 0) & ((r < 0) != (b < 0));
             if b == 0 { 0 } else { q.wrapping_sub(lower as T) }
         }
-        [u64] |a, b, _| -> T { a.checked_div(b).unwrap_or(0) }
-        [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).0 }
     }
-    /// Remainder of floor division, for all types but i64; its sign is that of `b`.
+    /// Remainder of floor division, for integers of up to 32 bits; its sign is that of `b`.
     REMAINDER_OTHERS "remainder", Same, cost 8, params 0, heavy true, binary {
         [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
             let r = a.wrapping_sub(a.quotient(b).wrapping_mul(b));
@@ -61,16 +59,12 @@ binary_rows! {
             let lower = (r != 0) & ((r < 0) != (b < 0));
             if b == 0 { 0 } else { r.wrapping_add(if lower { b } else { 0 }) }
         }
-        [u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
-        [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).1 }
     }
-    /// Remainder of truncated division, for all types but i64; its sign is that of `a`.
+    /// Remainder of truncated division, for integers of up to 32 bits; its sign is that of `a`.
     FMOD_OTHERS "fmod", Same, cost 8, params 0, heavy true, binary {
         [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
             if b == 0 { 0 } else { a.wrapping_sub(a.quotient(b).wrapping_mul(b)) }
         }
-        [u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
-        [f32 f64] |a, b, _| -> T { Float::fmod::<L>(a, b) }
     }
     /// The larger operand; NaN if either is.
     MAXIMUM "maximum", Same, cost 1, params 0, heavy false, binary {

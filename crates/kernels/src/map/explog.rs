@@ -199,7 +199,7 @@ macro_rules! float_powers {
                 Float::pow::<L>(a, b)
             }
             #[inline(always)]
-            fn is_in_subdomain(a: $t, b: $t) -> bool {
+            fn is_in_subdomain<L: Level>(a: $t, b: $t) -> bool {
                 Float::is_pow_of_positive(a, b)
             }
             #[inline(always)]

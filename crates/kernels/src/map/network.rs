@@ -166,7 +166,7 @@ macro_rules! gelu {
                 dy * (x * density + Normal::cdf::<L>(x))
             }
             #[inline(always)]
-            fn is_in_subdomain(_: $t, x: $t) -> bool {
+            fn is_in_subdomain<L: Level>(_: $t, x: $t) -> bool {
                 Normal::is_near(x)
             }
             #[inline(always)]

@@ -209,7 +209,7 @@ pub(crate) trait Binary<T: Copy> {
     fn apply<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out;
     /// Whether [`Binary::apply_in_subdomain`] serves these arguments.
     #[inline(always)]
-    fn is_in_subdomain(_a: T, _b: Self::Rhs) -> bool {
+    fn is_in_subdomain<L: Level>(_a: T, _b: Self::Rhs) -> bool {
         false
     }
     /// The result of `apply`, bit for bit, for arguments in that part of the domain.

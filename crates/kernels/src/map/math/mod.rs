@@ -37,6 +37,12 @@ pub(crate) trait Float: Copy + PartialOrd {
     fn mul_sum<L: Level>(self, b: Self, c: Self) -> Self;
     fn fmod<L: Level>(a: Self, b: Self) -> Self;
     fn divmod<L: Level>(a: Self, b: Self) -> (Self, Self);
+    /// Whether [`Float::fused_fmod`] and [`Float::fused_divmod`] support these operands, where there is a fused multiplication and addition.
+    fn is_fused_fmod_exact(a: Self, b: Self) -> bool;
+    /// Bit for bit the result of `fmod`, without branches.
+    fn fused_fmod(a: Self, b: Self) -> Self;
+    /// Bit for bit the results of `divmod`, without branches.
+    fn fused_divmod(a: Self, b: Self) -> (Self, Self);
     fn hypot<L: Level>(a: Self, b: Self) -> Self;
     fn exp<L: Level>(self) -> Self;
     fn exp2<L: Level>(self) -> Self;
@@ -94,6 +100,18 @@ impl Float for f64 {
     #[inline(always)]
     fn divmod<L: Level>(a: f64, b: f64) -> (f64, f64) {
         scalar::divmod64::<L>(a, b)
+    }
+    #[inline(always)]
+    fn is_fused_fmod_exact(a: f64, b: f64) -> bool {
+        scalar::is_fused_fmod_exact(a, b)
+    }
+    #[inline(always)]
+    fn fused_fmod(a: f64, b: f64) -> f64 {
+        scalar::fused_fmod(a, b)
+    }
+    #[inline(always)]
+    fn fused_divmod(a: f64, b: f64) -> (f64, f64) {
+        scalar::floored64(a, b, Self::fused_fmod(a, b))
     }
     #[inline(always)]
     fn hypot<L: Level>(a: f64, b: f64) -> f64 {
@@ -241,6 +259,18 @@ impl Float for f32 {
     #[inline(always)]
     fn divmod<L: Level>(a: f32, b: f32) -> (f32, f32) {
         scalar::divmod32::<L>(a, b)
+    }
+    #[inline(always)]
+    fn is_fused_fmod_exact(a: f32, b: f32) -> bool {
+        scalar::is_fused_fmod_exact(f64::from(a), f64::from(b))
+    }
+    #[inline(always)]
+    fn fused_fmod(a: f32, b: f32) -> f32 {
+        scalar::fused_fmod(f64::from(a), f64::from(b)) as f32
+    }
+    #[inline(always)]
+    fn fused_divmod(a: f32, b: f32) -> (f32, f32) {
+        scalar::floored32(a, b, Self::fused_fmod(a, b))
     }
     #[inline(always)]
     fn hypot<L: Level>(a: f32, b: f32) -> f32 {

@@ -31,30 +31,45 @@ pub(super) fn hypot<L: Level>(a: f64, b: f64) -> f64 {
 /// C's remainder, exact.
 #[inline(always)]
 pub(super) fn fmod<L: Level>(a: f64, b: f64) -> f64 {
-    let q = (a / b).trunc();
-    // With a fused `a - q b` and a quotient of at most 53 bits, the difference is exact, or off by exactly one `b`.
-    if L::FMA && q.abs() < 4_503_599_627_370_496.0 && b.abs() < 1e300 && b.abs() > 1e-290 {
-        let r = (-q).mul_add(b, a);
-        let r = if (r != 0.0) & ((r < 0.0) != (a < 0.0)) {
-            r + b.copysign(a)
-        } else {
-            r
-        };
-        r.copysign(a)
+    if L::FMA && is_fused_fmod_exact(a, b) {
+        fused_fmod(a, b)
     } else {
         a % b
     }
 }
 
+/// Whether [`fused_fmod`] is exact: the quotient has at most 52 bits, and the products with `b` are normal numbers.
+#[inline(always)]
+pub(super) fn is_fused_fmod_exact(a: f64, b: f64) -> bool {
+    ((a / b).abs() < 4_503_599_627_370_496.0) & (b.abs() < 1e300) & (b.abs() > 1e-290)
+}
+
+/// C's remainder of operands that satisfy [`is_fused_fmod_exact`]. The fused `a - q b` is exact, or off by exactly one `b`.
+#[inline(always)]
+pub(super) fn fused_fmod(a: f64, b: f64) -> f64 {
+    let r = (-(a / b).trunc()).mul_add(b, a);
+    let r = if (r != 0.0) & ((r < 0.0) != (a < 0.0)) {
+        r + b.copysign(a)
+    } else {
+        r
+    };
+    r.copysign(a)
+}
+
 macro_rules! divmod {
-    ($name:ident, $t:ty) => {
+    ($name:ident, $floored:ident, $t:ty) => {
         /// Floor quotient and the remainder with `b`'s sign, as Python and NumPy define them for floats.
         #[inline(always)]
         pub(super) fn $name<L: Level>(a: $t, b: $t) -> ($t, $t) {
             if b == 0.0 {
                 return (a / b, <$t>::NAN);
             }
-            let r = <$t as Float>::fmod::<L>(a, b);
+            $floored(a, b, <$t as Float>::fmod::<L>(a, b))
+        }
+
+        /// The same from C's remainder `r`; `b` is not 0.
+        #[inline(always)]
+        pub(super) fn $floored(a: $t, b: $t, r: $t) -> ($t, $t) {
             let q = (a - r) / b;
             let (q, r) = if r == 0.0 {
                 (q, (0.0 as $t).copysign(b))
@@ -77,5 +92,5 @@ macro_rules! divmod {
         }
     };
 }
-divmod!(divmod64, f64);
-divmod!(divmod32, f32);
+divmod!(divmod64, floored64, f64);
+divmod!(divmod32, floored32, f32);

@@ -159,7 +159,7 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
                 if O::HAS_SUBDOMAIN {
                     let mut all_in_subdomain = true;
                     for i in 0..m {
-                        all_in_subdomain &= O::is_in_subdomain(*a.add(i), *b.add(i));
+                        all_in_subdomain &= O::is_in_subdomain::<L>(*a.add(i), *b.add(i));
                     }
                     if all_in_subdomain && one_a {
                         // Lets the compiler hoist what depends only on this operand.
