@@ -205,6 +205,7 @@ pub unsafe fn arg_reduce(
         },
         size: acc.size(),
         needs_no_load: acc == src.elem && acc != Elem::Bool,
+        best_truth: (src.elem == Elem::Bool).then_some(which == Extreme::Max),
         red,
         n,
     };
@@ -226,6 +227,16 @@ pub unsafe fn arg_reduce(
         )
     };
     if units == 1 && inner.len == 1 && n >= 2 * SEGMENT {
+        if search.best_truth.is_some() {
+            // SAFETY: the segment lies inside the source, the output is the caller's.
+            unsafe {
+                let (value, at) = search.row(from as *const u8, 0, SEGMENT);
+                if search.is_last(&value) {
+                    *(to as *mut i64) = at as i64;
+                    return;
+                }
+            }
+        }
         let segments = n.div_ceil(SEGMENT);
         let mut found: Vec<(Value, usize)> = crate::scratch::filled(segments, ([0; 2], 0));
         let base = found.as_mut_ptr() as usize;
@@ -310,11 +321,19 @@ struct Search {
     load: Load,
     size: usize,
     needs_no_load: bool,
+    /// The truth value that no other one replaces, in arrays of booleans.
+    best_truth: Option<bool>,
     red: Axes,
     n: usize,
 }
 
 impl Search {
+    /// Whether nothing that follows replaces this value.
+    fn is_last(&self, best: &Value) -> bool {
+        self.best_truth
+            .is_some_and(|truth| best[0].to_ne_bytes()[0] == u8::from(truth))
+    }
+
     /// The extremum of elements `start..end` of a row, and its index.
     unsafe fn row(&self, src: *const u8, start: usize, end: usize) -> (Value, usize) {
         let mut best: Value = [0; 2];
@@ -350,6 +369,9 @@ impl Search {
                 )
             };
             at = found.map_or(at, |p| i + p);
+            if self.is_last(&best) {
+                break;
+            }
             walk.advance(n);
             i += n;
         }

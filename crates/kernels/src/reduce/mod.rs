@@ -40,6 +40,12 @@ use crate::{Elem, Threads};
 /// Every element of `src` can be read and every element of `out` (along the kept axes) can be written; `out` does not overlap `src`
 /// and its elements do not overlap each other; `axes` and both strides have one entry per axis of `src`.
 pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bool], out: &Target) {
+    // The extremes of truth values say whether any or all are true, which is often known before the end.
+    let op = match op {
+        Reduce::Max if (src.elem, out.elem) == (Elem::Bool, Elem::Bool) => Reduce::Any,
+        Reduce::Min if (src.elem, out.elem) == (Elem::Bool, Elem::Bool) => Reduce::All,
+        _ => op,
+    };
     // SAFETY: guaranteed by the caller.
     unsafe { fold::reduce(threads, op, src, axes, out) };
     if op == Reduce::Prod {
