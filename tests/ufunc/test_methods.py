@@ -136,6 +136,18 @@ def test_accumulate_and_reduceat_are_numpys(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "fmax"])
+def test_many_segments_are_numpys(name, dtype):
+    steps = generator(name, dtype).integers(1, 60, 400)
+    for shape in ((20_000,), (20_000, 2), (20_000, 3), (3, 20_000)):
+        x = values(dtype, shape, name)
+        starts = np.cumsum(np.append(7, steps))
+        for axis in (0, -1):
+            if shape[axis] > starts[-1]:
+                same(*both(name, lambda f, x, a=axis, s=starts: f.reduceat(x, s, axis=a), x), name)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_outer_is_numpys(name, dtype):
     x, y = values(dtype, (2, 3), name), values(dtype, (4,), name, 1)

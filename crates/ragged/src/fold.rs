@@ -112,16 +112,18 @@ fn run(context: &KernelContext, what: Fold) -> Result<()> {
     let offsets = Offsets::read(context, 1, x.shape()[0])?;
     let x = operand::dense(x, dtype, context.threads)?;
     let out = Staged::new(out, dtype)?;
-    let inner = row_len(x.shape());
-    // A complex sum is the sum of the real parts and that of the imaginary parts.
-    let (elem, inner) = match dtype {
-        DType::C64 if what == Fold::Sum => (elem(DType::F32), 2 * inner),
-        DType::C128 if what == Fold::Sum => (elem(DType::F64), 2 * inner),
-        _ => (elem(dtype), inner),
-    };
-    let g = offsets.segments(inner);
+    let g = offsets.segments(row_len(x.shape()));
     // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype`; the output has a row for each segment. 3. no overlap.
-    unsafe { fold(context.threads, &g, what, elem, x.data_ptr(), out.ptr()) };
+    unsafe {
+        fold(
+            context.threads,
+            &g,
+            what,
+            elem(dtype),
+            x.data_ptr(),
+            out.ptr(),
+        )
+    };
     out.finish(context.threads)
 }
 

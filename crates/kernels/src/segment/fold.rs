@@ -79,8 +79,19 @@ macro_rules! integer {
                 }
             }
             unsafe fn rows(fold: Fold, x: *const Self, n: usize, inner: usize, acc: *mut Self) {
-                // SAFETY: same contract.
-                unsafe { each_row(fold, x, n, inner, acc) }
+                if inner != 1 {
+                    // SAFETY: same contract.
+                    return unsafe { each_row(fold, x, n, inner, acc) };
+                }
+                // SAFETY: same contract, with rows of one element.
+                let (x, acc) = unsafe { (std::slice::from_raw_parts(x, n).iter(), &mut *acc) };
+                // One loop for each kind, so that each becomes a vector loop.
+                *acc = match fold {
+                    Fold::Sum => x.fold(*acc, |a, &b| a.wrapping_add(b)),
+                    Fold::Product => x.fold(*acc, |a, &b| a.wrapping_mul(b)),
+                    Fold::Max => x.fold(*acc, |a, &b| a.max(b)),
+                    Fold::Min => x.fold(*acc, |a, &b| a.min(b)),
+                };
             }
         }
     )* };
@@ -202,6 +213,18 @@ unsafe fn table_body<T: Real, const FMA: bool>(
         Fold::Product => each(|a, b| a * b, acc),
         Fold::Max => each(|a, b| a.max_nan(b), acc),
         Fold::Min => each(|a, b| -((-a).max_nan(-b)), acc),
+        // Parts of complex numbers, points of a plane.
+        Fold::Sum if inner == 2 => {
+            for rows in x.chunks(2 * BLOCK) {
+                let mut sums = [T::ZERO; 2];
+                for row in rows.as_chunks::<2>().0 {
+                    sums[0] += row[0];
+                    sums[1] += row[1];
+                }
+                acc[0] += sums[0];
+                acc[1] += sums[1];
+            }
+        }
         Fold::Sum => {
             for first in (0..inner).step_by(WIDTH) {
                 let width = WIDTH.min(inner - first);
@@ -221,10 +244,19 @@ unsafe fn table_body<T: Real, const FMA: bool>(
     }
 }
 
-/// `out[s] = fold(rows of segment s)`, `(segments, inner)`.
+/// Whether [`fold`] supports elements of this type.
+pub fn folds(what: Fold, elem: Elem) -> bool {
+    match elem {
+        Elem::F32 | Elem::F64 | Elem::I64 | Elem::U64 => true,
+        Elem::C64 | Elem::C128 => matches!(what, Fold::Sum | Fold::Product),
+        _ => false,
+    }
+}
+
+/// `out[s] = fold(rows of segment s)`, `(segments, inner)`. A segment of one row is that row, signs of zeros included.
 ///
 /// # Panics
-/// If `elem` is none of `F32`, `F64`, `I64`, `U64`, nor `C64` or `C128` for products.
+/// If [`folds`] is false.
 ///
 /// # Safety
 /// The offsets passed [`super::check`]; `x` has `rows * inner` elements and `out` `segments * inner`; both are dense and aligned and do not overlap.
@@ -248,6 +280,17 @@ pub unsafe fn fold(
             }
             Elem::C128 if what == Fold::Product => {
                 typed::<Complex<f64>>(threads, g, what, x.cast(), out.cast());
+            }
+            // A complex sum is the sum of the real parts and that of the imaginary parts.
+            Elem::C64 | Elem::C128 if what == Fold::Sum => {
+                let parts = Segments {
+                    inner: 2 * g.inner,
+                    ..*g
+                };
+                match elem {
+                    Elem::C64 => typed::<f32>(threads, &parts, what, x.cast(), out.cast()),
+                    _ => typed::<f64>(threads, &parts, what, x.cast(), out.cast()),
+                }
             }
             other => panic!("segments of {other:?} are not folded"),
         }
@@ -275,22 +318,20 @@ unsafe fn typed<T: FoldElement>(
     g.each_task(threads, &|t, rows| {
         g.pieces(rows, |s, piece| {
             let starts = g.offsets[s] as usize == piece.start;
+            let at = piece.start * inner;
             // SAFETY: rows of the data; the output of the segment, or the part of this task, which at most one of its pieces uses.
             unsafe {
-                let to = if starts {
-                    let to = out.at(s * inner);
-                    std::slice::from_raw_parts_mut(to, inner).fill(T::identity(what));
-                    to
-                } else {
-                    parts_at.at(t * inner)
-                };
-                T::rows(
-                    what,
-                    x.at(piece.start * inner).cast_const(),
-                    piece.len(),
-                    inner,
-                    to,
-                );
+                if !starts {
+                    let from = x.at(at).cast_const();
+                    T::rows(what, from, piece.len(), inner, parts_at.at(t * inner));
+                    return;
+                }
+                let to = out.at(s * inner);
+                std::ptr::copy_nonoverlapping(x.at(at), to, inner);
+                if piece.len() > 1 {
+                    let rest = x.at(at + inner).cast_const();
+                    T::rows(what, rest, piece.len() - 1, inner, to);
+                }
             }
         });
     });

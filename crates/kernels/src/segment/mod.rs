@@ -13,7 +13,7 @@ mod softmax;
 #[cfg(test)]
 mod tests;
 
-pub use fold::{Fold, fold};
+pub use fold::{Fold, fold, folds};
 pub use order::argsort;
 pub use product::{matmul, outer};
 pub use rows::{expand, pad, unpad};

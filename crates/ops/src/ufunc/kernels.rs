@@ -5,6 +5,7 @@ use mxnet_kernels::Threads;
 use mxnet_kernels::copy::copy_row;
 use mxnet_kernels::map::{self, InnerLoops};
 use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
+use mxnet_kernels::segment::{self, Fold, Segments, folds};
 use mxnet_tensor::{DType, Device, Dims, Layout, Tensor};
 use smallvec::SmallVec;
 
@@ -305,22 +306,58 @@ fn segments(context: &KernelContext) -> Result<()> {
     shape[0] = starts.len();
     let y = Tensor::empty(&shape, compute, Device::cpu(0))?;
     let bytes = x.row_bytes();
-    for (j, &start) in starts.iter().enumerate() {
-        let start = start as usize;
-        let end = starts.get(j + 1).map_or(x.rows, |&next| next as usize);
-        let end = end.max(start + 1);
-        // SAFETY: inference checked that every start lies within the axis, so rows `start..end` lie within `x`, and row `j` within `y`.
-        unsafe {
-            let (from, to) = (x.ptr().add(start * bytes), y.data_ptr().add(j * bytes));
-            segment(
-                context.threads,
-                rows,
-                compute,
-                from,
-                end - start,
-                x.width,
-                to,
-            );
+    let known = match rows.name {
+        "add" => Some(Fold::Sum),
+        "multiply" => Some(Fold::Product),
+        "maximum" => Some(Fold::Max),
+        "minimum" => Some(Fold::Min),
+        _ => None,
+    };
+    let increase = starts.windows(2).all(|pair| pair[0] < pair[1]);
+    match known.filter(|&what| increase && !starts.is_empty() && folds(what, elem(compute))) {
+        Some(what) => {
+            let first = starts[0];
+            let offsets: Vec<i64> = starts
+                .iter()
+                .map(|start| start - first)
+                .chain([x.rows as i64 - first])
+                .collect();
+            let segments = Segments {
+                offsets: &offsets,
+                inner: x.width,
+            };
+            // SAFETY: the starts increase and lie within the axis, so the offsets end with the last row and each segment has rows; `y` has a row for each.
+            unsafe {
+                let from = x.ptr().add(first as usize * bytes);
+                segment::fold(
+                    context.threads,
+                    &segments,
+                    what,
+                    elem(compute),
+                    from,
+                    y.data_ptr(),
+                );
+            }
+        }
+        None => {
+            for (j, &start) in starts.iter().enumerate() {
+                let start = start as usize;
+                let end = starts.get(j + 1).map_or(x.rows, |&next| next as usize);
+                let end = end.max(start + 1);
+                // SAFETY: inference checked that every start lies within the axis, so rows `start..end` lie within `x`, and row `j` within `y`.
+                unsafe {
+                    let (from, to) = (x.ptr().add(start * bytes), y.data_ptr().add(j * bytes));
+                    fold_segment(
+                        context.threads,
+                        rows,
+                        compute,
+                        from,
+                        end - start,
+                        x.width,
+                        to,
+                    );
+                }
+            }
         }
     }
     let out = context.output(0);
@@ -336,7 +373,7 @@ const MAX_SERIAL_ROWS: usize = 8;
 ///
 /// # Safety
 /// `from` holds `len` (at least one) dense rows, `to` one.
-pub(super) unsafe fn segment(
+unsafe fn fold_segment(
     threads: &dyn Threads,
     rows: &'static InnerLoops,
     compute: DType,

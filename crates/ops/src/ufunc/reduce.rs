@@ -397,7 +397,7 @@ pub fn reduceat(
         );
         return Err(Error::index(op.name, problem));
     }
-    memory::check_available(op.name, 2 * size_of_val(&starts[..]))?;
+    memory::check_available(op.name, 3 * size_of_val(&starts[..]))?;
     let dtype = fold_dtype(op, "reduceat", x, dtype)?;
     let x = astype_of_loop(x, op, dtype)?;
     let attrs: Attrs = [
