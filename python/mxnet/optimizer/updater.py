@@ -16,6 +16,7 @@ from mxnet.base import dtype_name
 from mxnet.device import Device
 from mxnet.error import FileFormatError
 from mxnet.numpy import ndarray
+from mxnet.optimizer._state_files import describe, restore
 from mxnet.optimizer.optimizer import Optimizer, State
 
 __all__ = ["Updater", "get_updater"]
@@ -23,8 +24,6 @@ __all__ = ["Updater", "get_updater"]
 # Members of the saved archive besides the arrays, which are called by their place: "3", "3/0", "3/1/0", ...
 _STRUCTURE = "structure"
 _OPTIMIZER = "optimizer"
-# Hyperparameters that are saved with an optimizer: all numbers, switches and names among its attributes.
-_HYPERPARAMETER_TYPES = (bool, int, float, str, type(None))
 
 
 class Updater:
@@ -137,7 +136,7 @@ class Updater:
         structure = {str(index): _pack(state, str(index), arrays) for index, state in self.states.items()}
         arrays[_STRUCTURE] = onp.array(json.dumps(structure))
         if dump_optimizer:
-            arrays[_OPTIMIZER] = onp.array(json.dumps(_describe(self.optimizer)))
+            arrays[_OPTIMIZER] = onp.array(json.dumps(describe(self.optimizer)))
         buffer = io.BytesIO()
         onp.savez(buffer, **arrays)
         return buffer.getvalue()
@@ -170,7 +169,7 @@ class Updater:
         except Exception as error:
             raise FileFormatError(f"not the states of an optimizer ({len(states)} bytes): {error}") from error
         if saved is not None:
-            _restore(self.optimizer, saved)
+            restore(self.optimizer, saved)
         self.states = restored
         self._unplaced = set(restored)
 
@@ -192,50 +191,6 @@ def _unpack(packed: Any, members: dict[str, Any]) -> State:
     if isinstance(packed, list):
         return tuple(_unpack(part, members) for part in packed)
     return np.array(members[packed["array"]], dtype=packed["dtype"])
-
-
-def _hyperparameters(owner: object) -> dict[str, Any]:
-    """Numbers, switches and names among the attributes; an absent scheduler is no hyperparameter."""
-    return {
-        key: value
-        for key, value in vars(owner).items()
-        if isinstance(value, _HYPERPARAMETER_TYPES) and key != "lr_scheduler"
-    }
-
-
-def _describe(optimizer: Optimizer) -> dict[str, Any]:
-    hyperparameters = _hyperparameters(optimizer)
-    counts = {
-        str(device): {str(index): count for index, count in per_index.items()}
-        for device, per_index in optimizer._all_index_update_counts.items()
-    }
-    scheduler = optimizer.lr_scheduler
-    return {
-        "class": type(optimizer).__name__,
-        "hyperparameters": hyperparameters,
-        "counts": counts,
-        "scheduler": None
-        if scheduler is None
-        else {"class": type(scheduler).__name__, "hyperparameters": _hyperparameters(scheduler)},
-    }
-
-
-def _restore(optimizer: Optimizer, saved: dict[str, Any]) -> None:
-    if saved["class"] != type(optimizer).__name__:
-        raise ValueError(f"states of {saved['class']} cannot be given to {type(optimizer).__name__}")
-    scheduler, saved_scheduler = optimizer.lr_scheduler, saved["scheduler"]
-    if saved_scheduler is not None:
-        if scheduler is None or type(scheduler).__name__ != saved_scheduler["class"]:
-            raise ValueError(
-                f"saved with a {saved_scheduler['class']}, but the optimizer has {type(scheduler).__name__}"
-            )
-        vars(scheduler).update(saved_scheduler["hyperparameters"])
-    for key, value in saved["hyperparameters"].items():
-        setattr(optimizer, key, value)
-    for device, per_index in saved["counts"].items():
-        counts = optimizer._all_index_update_counts.setdefault(int(device), {})
-        counts.clear()
-        counts.update({int(index): count for index, count in per_index.items()})
 
 
 def get_updater(optimizer: Optimizer) -> Updater:
