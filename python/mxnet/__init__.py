@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mxnet import image as image
     from mxnet import initializer as initializer
     from mxnet import io as io
+    from mxnet import kvstore as kvstore
     from mxnet import library as library
     from mxnet import log as log
     from mxnet import lr_scheduler as lr_scheduler
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     Context = Device
     img = image
     init = initializer
+    kv = kvstore
     np = numpy
     npx = numpy_extension
     rnd = random
@@ -98,6 +100,8 @@ _MODULES = {
     "init": "mxnet.initializer",
     "initializer": "mxnet.initializer",
     "io": "mxnet.io",
+    "kv": "mxnet.kvstore",
+    "kvstore": "mxnet.kvstore",
     "library": "mxnet.library",
     "log": "mxnet.log",
     "lr_scheduler": "mxnet.lr_scheduler",

@@ -17,7 +17,6 @@ from typing import Any, NoReturn, TypeVar
 from mxnet._caller_warning import warn_caller
 
 __all__ = [
-    "ABSENT",
     "REMOVED",
     "RemovedAttribute",
     "RemovedModuleLoader",
@@ -40,6 +39,7 @@ _TRAINING = "training is `mx.gluon.Trainer`, or the loop `mx.gluon.contrib.estim
 _NAMES = "parameters are named by the attributes of blocks, as `mx.gluon.Block.collect_params` shows them"
 _PINNED = "`mx.cpu()`; copies to a GPU pin memory by themselves"
 _CHECKPOINT = "`CheckpointHandler` of `mx.gluon.contrib.estimator`, or `Block.save_parameters` in a loop of one's own"
+_SERVERS = "`mx.kvstore.create('dist_async')` starts a server in each process, without processes of its own"
 _LOCAL_FILES = "there is no store of files to download from; `pretrained=True` and data sets read local files"
 REMOVED: dict[str, dict[str, str]] = {
     "mxnet": {
@@ -60,6 +60,7 @@ REMOVED: dict[str, dict[str, str]] = {
             ("mon", "monitor"), "`Block.register_op_hook` sees the outputs of operators, `mx.profiler` their times"
         ),
         "th": "`mx.np.from_dlpack` takes tensors of PyTorch",
+        "kvstore_server": _SERVERS,
         "executor": "`hybridize` or `mx.jit` make compiled graphs, which are called like functions",
         "libinfo": "the library is the module `mxnet._core`; `mx.runtime.Features` lists what it was built with",
         "misc": "schedules are in `mx.lr_scheduler`",
@@ -129,12 +130,18 @@ REMOVED: dict[str, dict[str, str]] = {
         "ImageRecordUInt8Iter_v1": "`ImageRecordIter` with `dtype`",
         "LibSVMIter": "`sklearn.datasets.load_svmlight_file` and `mx.sparse.csr_matrix`",
     },
+    "mxnet.kvstore": {
+        "KVStoreServer": _SERVERS,
+        **dict.fromkeys(
+            ("BytePS", "Horovod"), "`dist_sync` adds up gradients over processes; `KVStoreBase.register` adds others"
+        ),
+    },
     "mxnet.operator": dict.fromkeys(("NDArrayOp", "NumpyOp", "PythonOp"), "`CustomOp` and `CustomOpProp`"),
     "mxnet.profiler": {
         "dump_profile": "`mx.profiler.dump`",
         "profiler_set_config": "`mx.profiler.set_config`",
         "profiler_set_state": "`mx.profiler.set_state`",
-        "set_kvstore_handle": "there are no parameter servers: all work is done in this process",
+        "set_kvstore_handle": "there are no server processes: each process has a profiler of its own",
     },
     "mxnet.random": dict.fromkeys(
         (
@@ -156,15 +163,6 @@ REMOVED: dict[str, dict[str, str]] = {
         "set_flush_denorms": "small numbers are computed with as IEEE 754 says",
     },
     "mxnet.visualization": {"plot_network": "`mx.graph.Graph.plot` draws a graph, `print_summary` prints a table"},
-}
-
-# Names of MXNet 2 that may come, and what there is in the meantime.
-_KVSTORE = "`mx.gluon.Trainer` keeps the copies of parameters on the devices of this process equal"
-ABSENT: dict[str, dict[str, str]] = {
-    "mxnet": {
-        "kv": _KVSTORE,
-        "kvstore": _KVSTORE,
-    },
 }
 
 
@@ -385,7 +383,7 @@ def removed(module: str, name: str) -> AttributeError:
     Returns
     -------
     AttributeError
-        To be raised; it says what to use if `name` is one of `REMOVED` or `ABSENT`.
+        To be raised; it says what to use if `name` is one of `REMOVED`.
     """
     return AttributeError(f"module {module!r} has no attribute {name!r}{_instead(module, name)}", name=name)
 
@@ -394,13 +392,11 @@ def _instead(module: str, name: str) -> str:
     """What to use in place of a name that a module does not have; empty if it never had it."""
     if name in REMOVED.get(module, {}):
         return f": it was removed; {REMOVED[module][name]}"
-    if name in ABSENT.get(module, {}):
-        return f": this version does not have it; {ABSENT[module][name]}"
     return ""
 
 
 class RemovedModuleLoader:
-    """Loader of the modules in `REMOVED` and `ABSENT`: importing one says what to use."""
+    """Loader of the modules in `REMOVED`: importing one says what to use."""
 
     @staticmethod
     def spec(name: str) -> ModuleSpec | None:

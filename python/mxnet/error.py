@@ -35,6 +35,7 @@ __all__ = [
     "AxisError",
     "DTypeError",
     "DeviceError",
+    "DistributedError",
     "FileFormatError",
     "IOError",
     "IndexError",
@@ -90,3 +91,7 @@ def register(
 
 class FileFormatError(ValueError):
     """A file is truncated, corrupt or of another format than the one asked for."""
+
+
+class DistributedError(MXNetError):
+    """The processes of a program do not do the same, or one of them has ended."""

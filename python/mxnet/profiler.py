@@ -59,7 +59,7 @@ _DEFAULTS: dict[str, Any] = {
 def _check_worker(profile_process: str) -> None:
     if profile_process == "server":
         raise UnsupportedError(
-            "profile_process='server': there are no parameter servers, all work is done in this process; "
+            "profile_process='server': there are no server processes, each process records its own work; "
             "use profile_process='worker'"
         )
     if profile_process != "worker":

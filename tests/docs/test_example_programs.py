@@ -1,10 +1,13 @@
 """The programs in `examples`, each run short: they learn something, the same each time."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
 import pytest
+
+from ranks import succeed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -90,3 +93,10 @@ def test_transfer(run):
 
 def test_custom_layer(run):
     assert run("custom_layer", "--steps", "100") > 0.9
+
+
+def test_distributed_digits():
+    text = succeed(2, EXAMPLES / "distributed_digits.py", "--epochs", "3")
+    accuracy, count = re.search(r"accuracy ([\d.]+) of (\d) processes", text).groups()
+    assert float(accuracy) > 0.8
+    assert count == "2"

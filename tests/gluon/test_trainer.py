@@ -101,12 +101,6 @@ def test_damaged_states_are_refused(tmp_path):
         trainer.load_states(file)
 
 
-@pytest.mark.parametrize("store", ["dist_sync", "nccl"])
-def test_unknown_stores_are_refused(store):
-    with pytest.raises(ValueError, match=store):
-        trainer_of(network(), kvstore=store)
-
-
 @pytest.mark.parametrize("store", ["device", "local", None])
 def test_local_stores_are_all_the_same(store):
     net = network()
@@ -118,9 +112,9 @@ def test_local_stores_are_all_the_same(store):
 
 def test_what_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="compression"):
-        trainer_of(network(), compression_params={"type": "2bit"})
+        trainer_of(network(), kvstore=None, compression_params={"type": "2bit"})
     with pytest.raises(ValueError, match="update_on_kvstore"):
-        trainer_of(network(), update_on_kvstore=True)
+        trainer_of(network(), kvstore=None, update_on_kvstore=True)
     with pytest.raises(TypeError, match="found str"):
         gluon.Trainer(["weight"], "sgd")
 

@@ -617,7 +617,7 @@ def test_wrong_options_are_refused_and_change_nothing() -> None:
     with pytest.raises(mx.error.UnsupportedError, match="use profile_memory=True"):
         profiler.set_config(gpu_memory_profile_filename_prefix="x")
     for call in (profiler.set_state, profiler.pause, profiler.resume, profiler.dump):
-        with pytest.raises(mx.error.UnsupportedError, match="no parameter servers"):
+        with pytest.raises(mx.error.UnsupportedError, match="no server processes"):
             call(profile_process="server")
     assert [(x.name, x.value) for x in mx.config.settings()] == before
 
@@ -647,5 +647,5 @@ def test_older_names_say_what_to_use() -> None:
             AttributeError, match=f"`mx.profiler.{name.removeprefix('profiler_').removesuffix('_profile')}`"
         ):
             getattr(profiler, name)
-    with pytest.raises(AttributeError, match="no parameter servers"):
+    with pytest.raises(AttributeError, match="no server processes"):
         _ = profiler.set_kvstore_handle  # type: ignore[attr-defined]

@@ -223,6 +223,9 @@ class Parameter:
     # Counts how often arrays of the parameter or of its gradient were replaced by others.
     _generation = 0
 
+    # Counts calls of `set_data`, for stores that keep values of their own.
+    _num_writes = 0
+
     def _note_replaced(self) -> None:
         self._generation += 1
         _core.parameters_replaced()
@@ -464,6 +467,7 @@ class Parameter:
         if not self._data:
             self._shape = tuple(values.shape)
             self._finish_deferred_init()
+        self._num_writes += 1
         with autograd.pause():
             for array in self._data.values():
                 array[:] = values

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mxnet import _core, autograd
 from mxnet import numpy as np
-from mxnet._atomic_file import write_atomically
 from mxnet._jit import at_each_call
 from mxnet.base import PathLike
-from mxnet.error import FileFormatError
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
 from mxnet.optimizer import Optimizer, create, get_updater
+from mxnet.optimizer._state_files import load_states, save_states
 
 if TYPE_CHECKING:
     from mxnet.amp import LossScaler
+    from mxnet.gluon._parameter_store import ParameterStore
+    from mxnet.kvstore import KVStoreBase
 
 __all__ = ["Trainer"]
-
-_LOCAL_STORES = (None, "local", "device")
 
 _generation = attrgetter("_generation")
 _grad = attrgetter("grad")
@@ -75,20 +74,27 @@ class Trainer:
     optimizer : str or Optimizer
     optimizer_params : mapping, optional
         Arguments of the optimizer, if it is given by name.
-    kvstore : {"device", "local", None}
-        How gradients of copies on several devices of this process are added up; all three mean the same sum here, and
-        nothing at all for parameters on one device.
-    compression_params : None
-        Gradient compression does not exist.
+    kvstore : str, KVStoreBase or None
+        Adds up the gradients of all devices and, if it is distributed, of all processes; see `mx.kvstore.create`. By
+        ``"device"``, ``"local"`` and None the trainer adds up those of the devices of this process.
+    compression_params : mapping, optional
+        How gradients are compressed for sending; see `mx.kvstore.KVStore.set_gradient_compression`.
     update_on_kvstore : bool, optional
-        Must not be True: this process updates its parameters itself.
+        Whether the store updates the parameters, instead of the trainer. By default only asynchronous stores do, which
+        cannot do otherwise. If the store does, `allreduce_grads` and `update` cannot be called.
 
     Raises
     ------
     TypeError
-        If `params` holds something else than parameters.
+        If `params` holds something else than parameters, or `kvstore` is neither a name nor a store.
     ValueError
         If an argument asks for what does not exist.
+
+    Notes
+    -----
+    With a distributed store, each process makes a trainer of the same network. The trainer gives all processes the
+    values that parameters have in process 0: at once, or if the first input completes the shapes, in the first step. In
+    each step the processes wait for each other.
 
     Examples
     --------
@@ -108,7 +114,7 @@ class Trainer:
         params: Mapping[str, Parameter] | Sequence[Parameter],
         optimizer: str | Optimizer,
         optimizer_params: Mapping[str, Any] | None = None,
-        kvstore: str | None = "device",
+        kvstore: str | KVStoreBase | None = "device",
         compression_params: Mapping[str, Any] | None = None,
         update_on_kvstore: bool | None = None,
     ) -> None:
@@ -122,15 +128,6 @@ class Trainer:
         for parameter in found:
             if not isinstance(parameter, Parameter):
                 raise TypeError(f"`params` must hold parameters, found {type(parameter).__name__}")
-        if kvstore not in _LOCAL_STORES:
-            raise ValueError(
-                f"`kvstore` must be 'device', 'local' or None, found {kvstore!r}: training over several processes "
-                "does not exist"
-            )
-        if compression_params is not None:
-            raise ValueError("`compression_params` must be None: gradient compression does not exist")
-        if update_on_kvstore:
-            raise ValueError("`update_on_kvstore` must not be True: the process updates its parameters itself")
         # A parameter that is used in two places is updated once, and called by its first name.
         names = params.keys() if isinstance(params, Mapping) else [parameter.name for parameter in found]
         named: dict[Parameter, str] = {}
@@ -146,6 +143,12 @@ class Trainer:
         self._updaters = [get_updater(self._optimizer)]
         # What `_find_trained` found, and the generations of the parameters for which it is true.
         self._found: tuple[list[int], _Trained] | None = None
+        self._store: ParameterStore | None = None
+        is_local = kvstore is None or (isinstance(kvstore, str) and kvstore.lower() in ("local", "device"))
+        if not is_local or compression_params is not None or update_on_kvstore:
+            from mxnet.gluon._parameter_store import open_store
+
+            self._store = open_store(kvstore, self._params, self._optimizer, compression_params, update_on_kvstore)
 
     def _make_optimizer(self, optimizer: str | Optimizer, arguments: dict[str, Any]) -> Optimizer:
         numbered = dict(enumerate(self._params))
@@ -184,7 +187,7 @@ class Trainer:
         return f"Trainer({self._optimizer!r}, {len(self._params)} parameters)"
 
     def step(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
-        """Add up the gradients of all devices and update the parameters.
+        """Add up the gradients of all devices and processes, and update the parameters.
 
         After `amp.init_trainer`, a step whose gradients are not finite changes no parameter.
 
@@ -205,8 +208,13 @@ class Trainer:
             If a parameter is not initialized.
         """
         trained = self._find_trained()
+        if self._store is not None:
+            self._store.refuse_traces("step")
         self._check(trained, batch_size, ignore_stale_grad)
-        self._add_up(trained)
+        if self._store is not None and self._store.updates:
+            self._update_in_store(self._store, trained, batch_size, ignore_stale_grad)
+            return
+        self._add_up(trained, may_be_stale=ignore_stale_grad)
         self._apply(trained, batch_size, ignore_stale_grad)
 
     def _find_trained(self) -> _Trained:
@@ -222,18 +230,25 @@ class Trainer:
         return {**vars(self), "_found": None}
 
     def allreduce_grads(self) -> None:
-        """Replace the gradients of parameters on several devices by their sum over the devices.
+        """Replace the gradients by their sums over all devices and processes.
 
         Raises
         ------
         DeferredInitializationError
             If a parameter's shape is not known yet.
         RuntimeError
-            If a parameter is not initialized.
+            If a parameter is not initialized, or if the store updates the parameters; see `update_on_kvstore`.
         """
+        if self._store is not None:
+            self._store.refuse_separate_calls("allreduce_grads")
+            self._store.refuse_traces("allreduce_grads")
         self._add_up(self._find_trained())
 
-    def _add_up(self, trained: _Trained) -> None:
+    def _add_up(self, trained: _Trained, may_be_stale: bool = True) -> None:
+        if self._store is not None:
+            self._store.send_first_values()
+            self._store.add_up(trained.numbers, trained.copies, self._counted(self._store, trained, may_be_stale))
+            return
         if trained.is_on_one_device:
             return
         for parameter, copies in zip(trained.parameters, trained.copies, strict=True):
@@ -253,6 +268,47 @@ class Trainer:
                 for grad in grads:
                     grad[:] = np.array(total, dtype=total.dtype, device=grad.device)
 
+    def _counted(self, store: ParameterStore, trained: _Trained, may_be_stale: bool) -> list[list[Any]]:
+        """The gradients of each parameter that are added up.
+
+        What a step has applied does not count again. Without anything new on any rank, gradients were written by hand.
+        """
+        if not may_be_stale:
+            return [parameter.list_grad() for parameter in trained.parameters]
+        found: list[list[Any]] = []
+        is_fresh = _is_fresh(trained)
+        is_fresh_anywhere = store.fresh_on_any_rank(is_fresh)
+        for parameter, copies, here, anywhere in zip(
+            trained.parameters, trained.copies, is_fresh, is_fresh_anywhere, strict=True
+        ):
+            grads = parameter.list_grad()
+            if not anywhere:
+                found.append(grads)
+            elif here:
+                flags = _core.are_gradients_fresh(copies)
+                found.append([grad for grad, counts in zip(grads, flags, strict=True) if counts])
+            else:
+                found.append([_zeros_like(grads[0])])
+                # The sum is new on this rank, too.
+                _core.set_gradient_fresh(copies, fresh=True)
+        return found
+
+    def _update_in_store(
+        self, store: ParameterStore, trained: _Trained, batch_size: float, ignore_stale_grad: bool
+    ) -> None:
+        if self._loss_scaler is not None:
+            raise RuntimeError(
+                "Trainer.step: a store that updates parameters cannot skip gradients that are not finite\n"
+                "  hint: make the trainer with `update_on_kvstore=False`, or use bfloat16 without `amp.init_trainer`"
+            )
+        store.send_first_values()
+        self._optimizer.rescale_grad = self._scale / batch_size
+        grads = self._counted(store, trained, ignore_stale_grad)
+        is_new = _is_fresh(trained)
+        new = trained.those(is_new)
+        store.update(new.numbers, new.copies, [grad for grad, counts in zip(grads, is_new, strict=True) if counts])
+        _core.set_gradient_fresh(new.arrays, fresh=False)
+
     def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
         """Update the parameters; for use after `allreduce_grads`, `step` does both.
 
@@ -271,10 +327,13 @@ class Trainer:
         DeferredInitializationError
             If a parameter's shape is not known yet.
         RuntimeError
-            If a parameter is not initialized.
+            If a parameter is not initialized, or if the store updates the parameters; see `update_on_kvstore`.
         ValueError
             If `batch_size` is not positive.
         """
+        if self._store is not None:
+            self._store.refuse_separate_calls("update")
+            self._store.refuse_traces("update")
         trained = self._find_trained()
         self._check(trained, batch_size, ignore_stale_grad)
         self._apply(trained, batch_size, ignore_stale_grad)
@@ -356,13 +415,11 @@ class Trainer:
         OSError
             If the file cannot be written.
         """
-        states = self._updaters[0].get_states(dump_optimizer=True)
-
-        def write(name: str) -> None:
-            with open(name, "wb") as file:
-                file.write(states)
-
-        write_atomically(fname, write)
+        if self._store is not None and self._store.updates:
+            self._store.send_first_values()
+            self._store.store.save_optimizer_states(fname, dump_optimizer=True)
+            return
+        save_states(self._updaters[0], fname, dump_optimizer=True)
 
     def load_states(self, fname: PathLike) -> None:
         """Read what `save_states` wrote.
@@ -382,16 +439,14 @@ class Trainer:
         ValueError
             If it was written with another class of optimizer.
         """
-        _core.check_file(fname)
-        with open(fname, "rb") as file:
-            states = file.read()
+        if self._store is not None and self._store.updates:
+            self._store.send_first_values()
+            self._store.store.load_optimizer_states(fname)
+            return
         numbers = len(max((parameter._data for parameter in self._params), key=len, default={}))
-        self._updaters = [get_updater(self._optimizer) for _ in range(max(numbers, 1))]
-        for updater in self._updaters:
-            try:
-                updater.set_states(states)
-            except FileFormatError as error:
-                raise FileFormatError(f"{str(fname)!r}: {error}") from error
+        updaters = [get_updater(self._optimizer) for _ in range(max(numbers, 1))]
+        load_states(updaters, fname)
+        self._updaters = updaters
 
 
 def _is_fresh(trained: _Trained) -> list[bool]:
@@ -401,6 +456,13 @@ def _is_fresh(trained: _Trained) -> list[bool]:
         return flags
     flag = iter(flags)
     return [any([next(flag) for _ in copies]) for copies in trained.copies]  # noqa: C419  takes all of them
+
+
+def _zeros_like(grad: Any) -> Any:
+    """A gradient of the same form that adds nothing."""
+    if isinstance(grad, ndarray):
+        return np.zeros_like(grad)
+    return type(grad)._of(grad.data[:0], grad.indices[:0], grad.shape)
 
 
 def _add_rows(parameter: Parameter, grads: Sequence[Any]) -> None:
