@@ -163,7 +163,7 @@ def test_sync_batch_norm_is_batch_norm_on_one_device():
             outputs.append(net(x).asnumpy())
     assert (outputs[0] == outputs[1]).all()
     assert (nets[0].running_var.data().asnumpy() == nets[1].running_var.data().asnumpy()).all()
-    with pytest.raises(ValueError, match="`num_devices` must be 1 or None, found 2"):
+    with pytest.raises(ValueError, match=r"`num_devices` must be 1 or the number of processes \(1\), found 2"):
         nn.SyncBatchNorm(num_devices=2)
 
 

@@ -184,10 +184,50 @@ trainer.step(1)
 same(values(left), before)
 assert scaler.loss_scale == 2.0
 
+# Statistics of both parts of a batch, which differ in size: the layer on the joined batch is the oracle.
+rng = onp.random.default_rng(9)
+for shape, parts in (((8, 3, 2, 2), (slice(0, 5), slice(5, 8))), ((6, 3), (slice(0, 3), slice(3, 6)))):
+    x, dy = (np.array(rng.standard_normal(shape), dtype="float64") * 3 + 50 for _ in range(2))
+    layers = [nn.SyncBatchNorm(in_channels=3, num_devices=2), nn.BatchNorm(in_channels=3)]
+    found = []
+    for layer, part in zip(layers, (parts[rank], slice(None)), strict=True):
+        layer.initialize()
+        layer.cast("float64")
+        layer.gamma.set_data(np.array([1.0, 2.0, 3.0]))
+        own = x[part].copy()
+        own.attach_grad()
+        with autograd.record():
+            y = layer(own)
+        y.backward(dy[part])
+        grads = [layer.gamma.grad(), layer.beta.grad()]
+        if layer is layers[0]:
+            grads = [mx.kvstore._rank_sums._total("test", grad) for grad in grads]
+            assert own.shape[0] < x.shape[0]
+            evaluated = layer(own)  # running statistics: nothing is sent
+        at = slice(None) if layer is layers[0] else parts[rank]
+        statistics = [layer.running_mean.data(), layer.running_var.data()]
+        found.append([array.asnumpy() for array in (y[at], own.grad[at], *grads, *statistics)])
+    # Values are about 50, and sums have up to 32 terms.
+    for one, other in zip(*found, strict=True):
+        assert abs(one - other).max() <= 50 * 50 * 32 * onp.finfo("f8").eps
+
 # What cannot be done says so.
+hybrid = nn.HybridSequential()
+hybrid.add(nn.SyncBatchNorm(in_channels=3, num_devices=2))
+hybrid.initialize()
+hybrid.hybridize()
+
+
+def compiled():
+    with autograd.record():
+        hybrid(np.ones((2, 3)))
+
+
 for action, said in (
     (lambda: gluon.Trainer(both, "sgd", kvstore="dist_async", update_on_kvstore=False), "must not be False"),
     (lambda: mx.jit(lambda: trainer.step(1))(), "cannot use the key-value store"),
+    (compiled, "SyncBatchNorm: a compiled function cannot add up values of several processes"),
+    (lambda: nn.SyncBatchNorm(num_devices=3), "the number of processes (2), found 3"),
 ):
     text = "no error"
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mxnet import autograd
+from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.base import DTypeLike, dtype_name
 from mxnet.error import UnsupportedError
@@ -184,15 +186,16 @@ class BatchNorm(_Norm):
 
 
 class SyncBatchNorm(BatchNorm):
-    """Batch normalisation with the statistics of the whole batch, on all devices of the process.
+    """Batch normalisation with the statistics of the whole batch, of which each process has a part.
 
     Parameters
     ----------
     in_channels : int
         0 to find it out from the first input.
     num_devices : int, optional
-        On how many devices the batch is; 1 by default. Blocks run one device after the other, so that the statistics of
-        several devices are not known together: more than one is refused.
+        On how many devices the batch is: 1 by default, or the number of processes that `mxnet.launch` has started, each
+        with a part on one device. Blocks run one device of a process after the other, so that the statistics of several
+        devices of one process are not known together: other numbers are refused.
     momentum, epsilon, center, scale, use_global_stats
         See `BatchNorm`.
     beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : Initializer or str
@@ -200,7 +203,14 @@ class SyncBatchNorm(BatchNorm):
     Raises
     ------
     ValueError
-        If `num_devices` is not 1.
+        If `num_devices` is neither 1 nor the number of processes.
+    UnsupportedError
+        If a block with statistics of several processes is trained as part of a compiled network.
+
+    Notes
+    -----
+    With several processes each calls the same layers in the same order, forward and in the backward pass. They add up
+    sums and squared deviations from the mean; running statistics are the same in each. Parts may differ in size.
 
     Examples
     --------
@@ -226,11 +236,17 @@ class SyncBatchNorm(BatchNorm):
         running_mean_initializer: Any = "zeros",
         running_variance_initializer: Any = "ones",
     ) -> None:
+        self._num_ranks = 1
         if num_devices not in (None, 1):
-            raise ValueError(
-                f"SyncBatchNorm: `num_devices` must be 1 or None, found {num_devices}: keep the batch on one device or "
-                "use BatchNorm, whose statistics are each device's own"
-            )
+            from mxnet.kvstore._rank_sums import num_ranks
+
+            self._num_ranks = num_ranks()
+            if num_devices != self._num_ranks:
+                raise ValueError(
+                    f"SyncBatchNorm: `num_devices` must be 1 or the number of processes ({self._num_ranks}), found "
+                    f"{num_devices}: keep the batch of a process on one device, or use BatchNorm, whose statistics are "
+                    "each device's own"
+                )
         super().__init__(
             1,
             momentum,
@@ -244,6 +260,39 @@ class SyncBatchNorm(BatchNorm):
             running_variance_initializer,
             in_channels,
         )
+
+    def forward(self, x: ndarray) -> ndarray:
+        """Normalise a batch and, while training, update the running statistics.
+
+        Parameters
+        ----------
+        x : ndarray, channels along axis 1
+
+        Returns
+        -------
+        ndarray, shape of `x`
+        """
+        if self._num_ranks == 1 or self._use_global_stats or not autograd.is_training():
+            return super().forward(x)
+        from mxnet.kvstore._rank_sums import sum_over_ranks
+
+        axes = (0, *range(2, x.ndim))
+        channels = (1, -1, *[1] * (x.ndim - 2))
+        values = x.astype("float32") if dtype_name(x.dtype) in ("float16", "bfloat16") else x
+        # The number of samples comes last.
+        count = np.full((1,), x.size / x.shape[1], dtype=values.dtype, device=x.device)
+        sums = sum_over_ranks("SyncBatchNorm", np.concatenate([values.sum(axis=axes), count]))
+        mean, count = sums[:-1] / sums[-1], sums[-1:]
+        deviations = values - mean.reshape(channels)
+        var = sum_over_ranks("SyncBatchNorm", (deviations**2).sum(axis=axes)) / count
+        with autograd.pause():
+            for running, found in ((self.running_mean, mean), (self.running_var, var)):
+                array = running.data(x.device)
+                array[:] = self._momentum * array + (1 - self._momentum) * found
+        out = deviations / np.sqrt(var + self._epsilon).reshape(channels)
+        if self._scale:
+            out = out * self.gamma.data(x.device).reshape(channels)
+        return (out + self.beta.data(x.device).reshape(channels)).astype(x.dtype)
 
 
 class LayerNorm(_Norm):
