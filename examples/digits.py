@@ -5,11 +5,10 @@ python examples/digits.py --epochs 10
 
 import argparse
 
-from _digits import digits
+from _digits import digits, network
 
 import mxnet as mx
 from mxnet import gluon
-from mxnet.gluon import nn
 from mxnet.gluon.contrib.estimator import Estimator
 from mxnet.gluon.data import ArrayDataset, DataLoader
 
@@ -23,12 +22,7 @@ def main(arguments: list[str] | None = None) -> float:
     options = parser.parse_args(arguments)
 
     mx.random.seed(options.seed)
-    net = nn.HybridSequential()
-    net.add(
-        nn.Conv2D(16, 3, padding=1, activation="relu"), nn.MaxPool2D(), nn.Dense(64, activation="relu"), nn.Dense(10)
-    )
-    net.initialize(mx.init.Xavier())
-    net.hybridize()
+    net = network()
     train = DataLoader(ArrayDataset(*digits(True)), options.batch_size, shuffle=True)
     test = DataLoader(ArrayDataset(*digits(False)), options.batch_size)
     trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 3e-3})

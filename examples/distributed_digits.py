@@ -5,11 +5,10 @@ python -m mxnet.launch -n 2 examples/distributed_digits.py --epochs 10
 
 import argparse
 
-from _digits import digits
+from _digits import digits, network
 
 import mxnet as mx
 from mxnet import autograd, gluon, np
-from mxnet.gluon import nn
 from mxnet.gluon.data import ArrayDataset, DataLoader
 
 
@@ -24,12 +23,7 @@ def main(arguments: list[str] | None = None) -> float:
 
     store = mx.kv.create(options.kvstore)
     mx.random.seed(options.seed)
-    net = nn.HybridSequential()
-    net.add(
-        nn.Conv2D(16, 3, padding=1, activation="relu"), nn.MaxPool2D(), nn.Dense(64, activation="relu"), nn.Dense(10)
-    )
-    net.initialize(mx.init.Xavier())
-    net.hybridize()
+    net = network()
     # Each process has as many samples as any other, so that it makes as many steps.
     samples = ArrayDataset(*digits(True))
     part = samples.take(len(samples) // store.num_workers * store.num_workers).shard(store.num_workers, store.rank)
