@@ -273,8 +273,11 @@ class Processes:
         if self._is_busy:
             # The others are inside of the operation and cannot be told otherwise.
             print(f"kvstore: rank {self.rank} was interrupted in an operation and ends all ranks", file=sys.stderr)
+            sys.stdout.flush()
             sys.stderr.flush()
             self._mpi.COMM_WORLD.Abort(1)
+            # MPI may only ask the launcher to end the ranks, and return.
+            os._exit(1)
         for announce, _ in self._closers:
             announce(cause)
         if not self._has_ended:
