@@ -323,6 +323,29 @@ def test_values_that_a_trace_has_seen_are_guarded():
     assert compiled(data(5)).shape == (4,)
 
 
+@pytest.mark.parametrize(
+    "read", [lambda x: x.tolist(), lambda x: x.asnumpy().tolist(), lambda x: list(x.tobytes()[::8])]
+)
+def test_arrays_that_a_trace_has_seen_are_guarded(read):
+    shape = np.array([2, 3])
+    compiled = mx.jit(lambda x: x.reshape(read(shape)) * 1)
+    assert compiled(data(6)).shape == (2, 3)
+    shape[...] = np.array([3, 2])
+    assert compiled(data(6)).shape == (3, 2)
+
+
+@pytest.mark.parametrize("length", [3, 5000])
+@pytest.mark.parametrize("dtype", [None, "float32", "float16", "int64"])
+@pytest.mark.parametrize("source", ["float32", "float64", "int64"])
+def test_arrays_of_numpy_are_constants_in_a_trace(length, dtype, source):
+    given = numpy.arange(length).astype(source)
+    compiled = mx.jit(lambda x: x + np.array(given, dtype=dtype))
+    expected = np.ones(length) + np.array(given, dtype=dtype)
+    assert bits(compiled(np.ones(length))) == bits(expected)
+    given[...] = 0  # a constant is a copy
+    assert bits(compiled(np.ones(length))) == bits(expected)
+
+
 def test_arguments_without_a_hash_are_refused():
     with pytest.raises(TypeError, match="'set'"):
         mx.jit(lambda x: x)({1, 2})

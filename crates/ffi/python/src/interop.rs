@@ -14,8 +14,7 @@ use crate::array::{Get, PyArray};
 use crate::buffer_protocol::numpys_dtype;
 use crate::error::raise;
 use crate::gil_release::without_gil;
-use crate::sharing::Sharing;
-use crate::sharing::complete_copy;
+use crate::sharing::{Sharing, complete_copy, of_foreign};
 use crate::{nested_sequence, numbers, numpy_dtype};
 
 pub use crate::buffer_protocol::from_numpy;
@@ -125,8 +124,7 @@ pub fn from_object_of(
             array => {
                 sharing.copies("the dtype changes")?;
                 check_real(py, array.dtype(), dtype.unwrap_or(array.dtype()))?;
-                let array = array
-                    .astype_in("K", dtype.unwrap_or(array.dtype()))
+                let array = of_foreign(|| array.astype_in("K", dtype.unwrap_or(array.dtype())))
                     .map_err(core)?;
                 // The caller may change the source as soon as this returns.
                 without_gil(py, || array.wait_to_read()).map_err(core)?;

@@ -2,6 +2,7 @@
 
 use mxnet::core::Array;
 use mxnet::core::array::count_host_read;
+use mxnet::core::mode;
 use mxnet::engine::{Access, engine};
 use mxnet::tensor::Device;
 use pyo3::exceptions::PyValueError;
@@ -44,9 +45,17 @@ impl Sharing {
     }
 }
 
+/// Runs a call on memory of another library. In a trace its result is a constant, as an array over this memory is.
+pub fn of_foreign<R>(call: impl FnOnce() -> R) -> R {
+    match mode::is_tracing() {
+        true => mode::outside(call),
+        false => call(),
+    }
+}
+
 /// A copy whose elements are complete when this returns, so that the caller may change the source.
 pub fn complete_copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
-    let copy = array.copy_in("K").map_err(|error| raise(py, error))?;
+    let copy = of_foreign(|| array.copy_in("K")).map_err(|error| raise(py, error))?;
     without_gil(py, || copy.wait_to_read()).map_err(|error| raise(py, error))?;
     Ok(copy)
 }

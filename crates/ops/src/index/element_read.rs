@@ -333,10 +333,14 @@ pub fn copy_bytes(x: &Array, buffer: &mut ByteBuffer) -> bool {
     copied.is_some()
 }
 
-/// Calls `look` with the bytes of an array, if it is in C order and can be read without waiting. `None` otherwise.
+/// Calls `look` with the bytes of an array, if it is in C order and can be read without waiting. `None` otherwise, and if an interpreter has to
+/// know of the read.
 #[inline]
 pub fn with_bytes<R>(x: &Array, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
-    if !x.layout().is_contiguous() || x.device().kind() != DeviceKind::Cpu {
+    if !x.layout().is_contiguous()
+        || x.device().kind() != DeviceKind::Cpu
+        || Flags::current().is_stacked()
+    {
         return None;
     }
     count_host_read();
