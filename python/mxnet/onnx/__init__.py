@@ -1,3 +1,5 @@
 """Networks as ONNX models. The functions need the package `onnx`, which `pip install mxnet[onnx]` installs."""
 
-__all__: list[str] = []
+from mxnet.onnx._importer.block import OnnxBlock, get_model_metadata, import_to_gluon
+
+__all__ = ["OnnxBlock", "get_model_metadata", "import_to_gluon"]
