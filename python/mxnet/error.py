@@ -93,5 +93,5 @@ class FileFormatError(ValueError):
     """A file is truncated, corrupt or of another format than the one asked for."""
 
 
-class DistributedError(MXNetError):
+class DistributedError(MXNetError, RuntimeError):
     """The processes of a program do not do the same, or one of them has ended."""

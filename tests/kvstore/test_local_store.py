@@ -7,7 +7,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import np
-from mxnet.error import DeviceError, FileFormatError, ShapeError, UnsupportedError
+from mxnet.error import DeviceError, DTypeError, FileFormatError, ShapeError, UnsupportedError
 from mxnet.error import IndexError as MXNetIndexError
 
 NAMES = ["local", "device", "dist_sync", "dist", "dist_device_sync", "dist_async"]
@@ -221,7 +221,7 @@ WRONG = {
     "shape of a value": (lambda s: s.push("a", filled(1, (3,))), ShapeError, r"shape \(2, 3\), found \(3,\)"),
     "shape of one device": (lambda s: s.push("a", [filled(1), filled(1, (3,))]), ShapeError, r"found \(3,\)"),
     "shape of out": (lambda s: s.pull("a", out=filled(1, (3,))), ShapeError, r"pull: .* found \(3,\)"),
-    "dtype": (lambda s: s.push("a", filled(1, dtype="float64")), TypeError, "dtype float32, found float64"),
+    "dtype": (lambda s: s.push("a", filled(1, dtype="float64")), DTypeError, "dtype float32, found float64"),
     "number instead of an array": (lambda s: s.push("a", 3.0), TypeError, "found float"),
     "no out": (lambda s: s.pull("a"), TypeError, "`out` must be given"),
     "number of values": (lambda s: s.push(["a"], [filled(1)] * 2), ValueError, "1 keys need .* found 2"),

@@ -9,8 +9,8 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet.base import dtype_name
 from mxnet.device import cpu
+from mxnet.error import DTypeError, ShapeError
 from mxnet.error import IndexError as MXNetIndexError
-from mxnet.error import ShapeError
 from mxnet.kvstore._communicators import move_rows
 from mxnet.numpy import ndarray
 from mxnet.sparse import row_sparse_array
@@ -118,10 +118,9 @@ def check_fits(what: str, key: Key, stored: Any, values: Sequence[Value]) -> Non
     for value in values:
         if tuple(value.shape) != tuple(stored.shape):
             raise ShapeError(f"{what}: key {key!r} has shape {tuple(stored.shape)}, found {tuple(value.shape)}")
-        if dtype_name(value.dtype) != dtype_name(stored.dtype):
-            raise TypeError(
-                f"{what}: key {key!r} has dtype {dtype_name(stored.dtype)}, found {dtype_name(value.dtype)}"
-            )
+        needed, found = dtype_name(stored.dtype), dtype_name(value.dtype)
+        if found != needed:
+            raise DTypeError(f"{what}: key {key!r} has dtype {needed}, found {found}")
     if len({isinstance(value, ndarray) for value in values}) > 1:
         raise TypeError(f"{what}: the arrays of key {key!r} must be all dense or all row-sparse")
 

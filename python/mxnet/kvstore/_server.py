@@ -11,6 +11,7 @@ request before it sends the next one to the same server.
 
 from __future__ import annotations
 
+import builtins
 import copy
 import itertools
 import json
@@ -49,11 +50,6 @@ _Answer = tuple[Any, list[ndarray]]
 
 # Length of the description at the beginning of a message.
 _LENGTH = struct.Struct("=q")
-
-# Classes of errors that a server sends back; others arrive as DistributedError.
-_ERRORS: dict[str, type[Exception]] = {
-    cls.__name__: cls for cls in (TypeError, ValueError, KeyError, RuntimeError, error.IndexError, UnsupportedError)
-}
 
 Host = onp.ndarray[Any, Any]
 
@@ -95,6 +91,14 @@ def _read_message(host: Host) -> _Answer:
             arrays.append(np.zeros(shape, dtype=name))
         end = -(-last // 16) * 16
     return description, arrays
+
+
+def _error_of_server(name: str, text: str) -> Exception:
+    """An exception of the class that a server names, if Python or the package has it."""
+    found = getattr(error, name, None) or getattr(builtins, name, None)
+    if isinstance(found, type) and issubclass(found, Exception):
+        return found(text)
+    return DistributedError(f"{name}: {text}")
 
 
 def _parts(value: Value) -> list[ndarray]:
@@ -310,7 +314,7 @@ class AsyncStore(KVStore):
             description, arrays = answers[owner]
             if "error" in description:
                 name, text = description["error"]
-                raise _ERRORS.get(name, DistributedError)(text if name in _ERRORS else f"{name}: {text}")
+                raise _error_of_server(name, text)
             rest = iter(arrays)
             for key, n in zip(keys, description["counts"], strict=True):
                 found[key] = [next(rest) for _ in range(n)]

@@ -203,7 +203,7 @@ class KVStore(KVStoreBase):
             If a key has no value yet.
         mxnet.error.ShapeError
             If a value has another shape than the stored one.
-        TypeError
+        mxnet.error.DTypeError
             If it has another dtype.
         mxnet.error.DistributedError
             If the processes do not push the same keys, dtypes and shapes, or one has ended.
@@ -290,7 +290,9 @@ class KVStore(KVStoreBase):
         Raises
         ------
         TypeError
-            If there is no `out`, or an array has another dtype than the value.
+            If there is no `out`.
+        mxnet.error.DTypeError
+            If an array has another dtype than the value.
         KeyError
             If a key has no value yet.
         mxnet.error.ShapeError
@@ -335,7 +337,7 @@ class KVStore(KVStoreBase):
             If a key has no value yet.
         mxnet.error.ShapeError
             If a value or an array has another shape than the stored value.
-        TypeError
+        mxnet.error.DTypeError
             If it has another dtype.
         mxnet.error.DistributedError
             If the processes do not push the same keys, dtypes and shapes, or one has ended.
