@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> float:
     options = parser.parse_args(arguments)
 
     store = mx.kv.create(options.kvstore)
-    mx.random.seed(options.seed)
+    mx.random.seed(options.seed + store.rank)
     net = network()
     # Each process has as many samples as any other, so that it makes as many steps.
     samples = ArrayDataset(*digits(True))

@@ -99,6 +99,11 @@ class _Bucket:
         self._is_half = dtype in ("float16", "bfloat16")
         self._request: Any = None
 
+    @property
+    def num_bytes(self) -> int:
+        """Size of the buffers."""
+        return 2 * self._host.nbytes
+
     def start(self, values: Sequence[ndarray]) -> None:
         """Wait for the values, one after the other, and send their segments.
 
@@ -174,6 +179,11 @@ class Allreduce:
         for name, bucket in open_buckets.items():
             if bucket:
                 self._add_bucket(name, bucket, values)
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of the buffers."""
+        return sum(bucket.num_bytes for bucket in self._buckets)
 
     def _add_bucket(self, dtype: str, positions: list[int], values: Sequence[ndarray]) -> None:
         self._buckets.append(_Bucket(self._processes, dtype, positions, [values[i].shape for i in positions]))

@@ -23,8 +23,8 @@ Key = int | str
 Value = Any
 """An `ndarray` or a `row_sparse_array`."""
 
-# Sets of keys for which buffers are kept.
-_MAX_PLANS = 32
+# Buffers of sets of keys are kept up to this size together; those of the last set always are.
+_KEPT_BYTES = 256 << 20
 
 
 def move_rows(array: row_sparse_array, device: Any) -> row_sparse_array:
@@ -227,9 +227,9 @@ class AllProcesses(Communicator):
         plan = self._plans.pop(form, None)
         if plan is None:
             plan = Allreduce(self._processes, what, keys, values)
-            if len(self._plans) >= _MAX_PLANS:
+            # The set that was used last is the last to go.
+            while self._plans and plan.num_bytes + sum(kept.num_bytes for kept in self._plans.values()) > _KEPT_BYTES:
                 self._plans.pop(next(iter(self._plans)))
-        # The set that was used last is the last to go.
         self._plans[form] = plan
         return list(plan(values))
 

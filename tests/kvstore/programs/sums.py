@@ -5,7 +5,7 @@ import numpy as onp
 import mxnet as mx
 from compression_oracle import quantized
 from mxnet import np
-from mxnet.kvstore import _allreduce
+from mxnet.kvstore import _allreduce, _communicators
 
 store = mx.kv.create("dist_sync")
 rank, size = store.rank, store.num_workers
@@ -73,6 +73,16 @@ one = np.zeros(1)
 store.pull(["float32 (1,)", "float32 (7,)"], out=[one, out])
 assert one.asnumpy().tolist() == [15.0]
 assert out.asnumpy().tolist() == [3.0] * 7
+
+# Buffers of other sets of keys are freed when there are too many.
+_communicators._KEPT_BYTES = 1 << 16
+for number in range(5):
+    store.init(f"large {number}", np.zeros(4000))
+    store.push(f"large {number}", np.full(4000, float(rank + number)))
+    assert sum(plan.num_bytes for plan in store._handle._plans.values()) <= 1 << 16
+    large = np.zeros(4000)
+    store.pull(f"large {number}", out=large)
+    assert (large == 3 + 3 * number).all()
 
 # Several devices of each rank.
 store.push("float32 (7,)", [np.full((7,), rank + 1.0), np.full((7,), 10.0, device=mx.cpu(1))])
