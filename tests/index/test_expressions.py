@@ -323,6 +323,24 @@ def test_large_masks_and_gathers_agree_with_numpy():
     numpy.testing.assert_array_equal(x.asnumpy(), a)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64", "complex128"])
+def test_elements_at_many_positions_agree_with_numpy(dtype):
+    rng = numpy.random.default_rng(4)
+    a = rng.integers(0, 200, (50_000, 3)).astype(dtype)
+    line, at = a[:, 0].copy(), rng.integers(0, 50_000, 40_001)
+    x, y, where = mxnp.array(a), mxnp.array(line), mxnp.array(at)
+    for found in (y[where], mxnp.take(y, where), mxnp.take(y[::-1], where[::-1])[::-1]):
+        want = line[::-1][at] if found.strides[0] < 0 else line[at]
+        numpy.testing.assert_array_equal(found.asnumpy(), want)
+    numpy.testing.assert_array_equal(mxnp.repeat(y, 3).asnumpy(), numpy.repeat(line, 3))
+    for axis, shape in ((0, (40_001, 3)), (1, (50_000, 5))):
+        order = rng.integers(0, a.shape[axis], shape)
+        found = mxnp.take_along_axis(x, mxnp.array(order), axis).asnumpy()
+        numpy.testing.assert_array_equal(found, numpy.take_along_axis(a, order, axis))
+        turned = mxnp.take_along_axis(x.T, mxnp.array(order.T.copy()), 1 - axis).asnumpy()
+        numpy.testing.assert_array_equal(turned, numpy.take_along_axis(a.T, order.T, 1 - axis))
+
+
 def test_rows_are_views():
     x = mxnp.zeros((2, 3))
     for row in x:

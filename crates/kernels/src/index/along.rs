@@ -31,7 +31,7 @@ pub struct Along<'a> {
 pub unsafe fn gather_along(threads: &dyn Threads, what: &Along, view: *const u8, out: *mut u8) {
     let row = with_size!(what.elem.size(), T => gather_row::<T> as Row);
     // SAFETY: guaranteed by the caller; rows only read the view.
-    unsafe { run(threads, what, view.cast_mut(), out, row) }
+    unsafe { run(threads, what, view.cast_mut(), out, row, GATHER_TASK) }
 }
 
 /// Scatters `values`, the dense side, into `view`. The result is that of writing in C order, for any number of threads.
@@ -50,13 +50,24 @@ pub unsafe fn scatter_along(
         Write::Add => with_elem!(what.elem, T => add_row::<T> as Row),
     };
     // SAFETY: guaranteed by the caller; rows only read the dense side.
-    unsafe { run(threads, what, view, values.cast_mut(), row) }
+    unsafe { run(threads, what, view, values.cast_mut(), row, usize::MAX) }
 }
 
 /// `(view, step, stride of the indexed axis, dense, step, indices, n)`, steps in bytes.
-type Row = unsafe fn(*mut u8, isize, isize, *mut u8, isize, *const i64, usize);
+pub(super) type Row = unsafe fn(*mut u8, isize, isize, *mut u8, isize, *const i64, usize);
 
-unsafe fn run(threads: &dyn Threads, what: &Along, view: *mut u8, dense: *mut u8, row: Row) {
+/// Elements of one task of a gather.
+const GATHER_TASK: usize = 16 * 1024;
+
+/// Runs `row` for all elements. A task gets whole lines along the indexed axis if they have at most `most` elements, otherwise parts of them.
+unsafe fn run(
+    threads: &dyn Threads,
+    what: &Along,
+    view: *mut u8,
+    dense: *mut u8,
+    row: Row,
+    most: usize,
+) {
     let ndim = what.shape.len();
     // Per axis: `src` is the view's stride, `dst` the dense side's; the indices are contiguous in C order.
     let mut axes = Axes::new();
@@ -84,10 +95,11 @@ unsafe fn run(threads: &dyn Threads, what: &Along, view: *mut u8, dense: *mut u8
         return;
     }
     let jump = what.view_strides[what.axis];
-    // Two indices give the same element of the view only along the indexed axis. So a task gets whole lines along it: the innermost axis and, if the
-    // indexed axis is another one, that axis around it.
+    // Two indices give the same element of the view only along the indexed axis. So a task of a scatter gets whole lines along it: the innermost axis
+    // and, if the indexed axis is another one, that axis around it.
     let inner = axes[ndim - 1];
-    let (line, line_step) = if what.axis == ndim - 1 {
+    let is_inner = what.axis == ndim - 1;
+    let (line, line_step) = if is_inner {
         (
             Axis {
                 len: 1,
@@ -111,25 +123,38 @@ unsafe fn run(threads: &dyn Threads, what: &Along, view: *mut u8, dense: *mut u8
             dst: 0,
         })
         .collect();
+    let len = what.shape[what.axis];
+    let part = if is_inner {
+        most
+    } else {
+        (most / inner.len).max(1)
+    };
+    let parts = len.div_ceil(part);
     let (view, dense, indices) = (view as usize, dense as usize, what.indices as usize);
-    split(threads, count(&outer), total, &|task| {
-        let (src, dst) = offsets(&outer, task);
-        let at = offsets(&outer_steps, task).0;
-        for l in 0..line.len as isize {
-            // SAFETY: every index is in range, so all addresses are inside the caller's arrays; tasks write disjoint elements.
-            unsafe {
-                let view = (view as *mut u8).offset(src + l * line.src);
-                let dense = (dense as *mut u8).offset(dst + l * line.dst);
-                let indices = (indices as *const i64).offset(at + l * line_step);
-                row(view, inner.src, jump, dense, inner.dst, indices, inner.len);
-            }
+    split(threads, count(&outer) * parts, total, &|task| {
+        let (src, dst) = offsets(&outer, task / parts);
+        let at = offsets(&outer_steps, task / parts).0;
+        let first = task % parts * part;
+        let end = len.min(first.saturating_add(part));
+        // SAFETY: every index is in range, so all addresses are inside the caller's arrays; tasks write disjoint elements.
+        let line_at = |l: usize, i: usize, n: usize| unsafe {
+            let (l, i) = (l as isize, i as isize);
+            let view = (view as *mut u8).offset(src + l * line.src + i * inner.src);
+            let dense = (dense as *mut u8).offset(dst + l * line.dst + i * inner.dst);
+            let indices = (indices as *const i64).offset(at + l * line_step + i);
+            row(view, inner.src, jump, dense, inner.dst, indices, n);
+        };
+        if is_inner {
+            line_at(0, first, end - first);
+        } else {
+            (first..end).for_each(|l| line_at(l, 0, inner.len));
         }
     });
 }
 
 macro_rules! rows {
     ($($name:ident<$bound:ident>, |$view:ident, $dense:ident| $body:expr);*) => { $(
-        unsafe fn $name<T: $bound>(view: *mut u8, vs: isize, jump: isize, dense: *mut u8, ds: isize, at: *const i64, n: usize) {
+        pub(super) unsafe fn $name<T: $bound>(view: *mut u8, vs: isize, jump: isize, dense: *mut u8, ds: isize, at: *const i64, n: usize) {
             for i in 0..n as isize {
                 // SAFETY: the caller gives `n` indices in range and `n` dense elements.
                 unsafe {

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::along::{Row, gather_row};
 use super::{Sum, Write, move_of, with_size};
 use crate::reduce::plan::{Axes, Axis, count, offsets};
 use crate::reduce::with_elem;
@@ -70,6 +71,7 @@ pub unsafe fn gather(
     });
     let copy = move_of(picked.elem, Write::Set);
     let pick = with_size!(size, T => pick_gather::<T> as Pick);
+    let pick_along = with_size!(size, T => gather_row::<T> as Row);
     let rows = count(&axes);
     let (groups, chunks) = (rows.div_ceil(ROWS), positions.div_ceil(CHUNK));
     let (view, out) = (view as usize, out as usize);
@@ -92,6 +94,15 @@ pub unsafe fn gather(
         &|task| {
             let (group, first) = (task / chunks, task % chunks * chunk);
             let n = chunk.min(positions - first);
+            if let ([axis], 1, 1) = (indices.0, rows, run.len) {
+                let (view, out) = (view as *mut u8, out as *mut u8);
+                // SAFETY: `n` positions from `first` exist; every index is in range.
+                unsafe {
+                    let out = out.offset(first as isize * position_stride);
+                    let from = axis.indices.add(first);
+                    return pick_along(view, 0, axis.stride, out, position_stride, from, n);
+                }
+            }
             let mut at = [0isize; CHUNK];
             // SAFETY: `n` positions from `first` exist.
             unsafe { indices.offsets(first, &mut at[..n]) };
