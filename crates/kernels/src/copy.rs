@@ -453,6 +453,7 @@ pub unsafe fn repeat_rows(
                 2 => put!(u16),
                 4 => put!(u32),
                 8 => put!(u64),
+                16 => put!([u8; 16]),
                 _ => {
                     for i in 0..end - first {
                         for _ in 0..next() {
