@@ -9,6 +9,9 @@ use crate::{Elem, Threads};
 /// Elements converted at once.
 const CHUNK: usize = 256;
 
+/// Neighbouring results of one task.
+const BLOCK: usize = 64;
+
 /// Real and imaginary part.
 type Complex = [f64; 2];
 
@@ -52,21 +55,34 @@ pub(super) unsafe fn recompute(threads: &dyn Threads, src: &Source, axes: &[bool
     });
     let rows: usize = kept.iter().map(|axis| axis.len).product();
     let (from, to) = (src.ptr as usize, out.ptr as usize);
-    split(threads, rows, rows * row.len, &|number| {
-        let (mut at, mut left) = ((0, 0), number);
+    let blocks = row.len.div_ceil(BLOCK);
+    split(threads, rows * blocks, rows * row.len, &|number| {
+        let (mut at, mut left) = ((0, 0), number / blocks);
         for axis in kept.iter().rev() {
             let i = (left % axis.len) as isize;
             at = (at.0 + i * axis.src, at.1 + i * axis.dst);
             left /= axis.len;
         }
-        for j in 0..row.len as isize {
-            let target = (to as *mut u8).wrapping_offset(at.1 + j * row.dst);
-            // SAFETY: a result inside the target, which only this task accesses; the factors are only read.
-            unsafe {
-                if is_doubtful(target, out.elem, lowest) {
-                    let first = (from as *const u8).wrapping_offset(at.0 + j * row.src);
-                    write(target, out.elem, product(first, src.elem, &reduced));
+        let start = number % blocks * BLOCK;
+        let n = BLOCK.min(row.len - start);
+        let target =
+            |i: usize| (to as *mut u8).wrapping_offset(at.1 + (start + i) as isize * row.dst);
+        let first =
+            |i: usize| (from as *const u8).wrapping_offset(at.0 + (start + i) as isize * row.src);
+        // SAFETY: results inside the target, which only this task accesses; the factors are only read.
+        unsafe {
+            let mut doubtful = (0..n).filter(|&i| is_doubtful(target(i), out.elem, lowest));
+            let Some(one) = doubtful.next() else { return };
+            let mut found = [[0.0; 2]; BLOCK];
+            if row.src == src.elem.size() as isize {
+                products(first(0), src.elem, &reduced, &mut found[..n]);
+            } else {
+                for i in [one].into_iter().chain(doubtful.clone()) {
+                    found[i] = product(first(i), src.elem, &reduced);
                 }
+            }
+            for i in [one].into_iter().chain(doubtful) {
+                write(target(i), out.elem, found[i]);
             }
         }
     });
@@ -185,16 +201,47 @@ unsafe fn product(first: *const u8, elem: Elem, axes: &[Axis]) -> Complex {
             }
             for factor in buffer[..n * step].chunks_exact(step) {
                 result = match factor {
-                    &[re, im] => [
-                        result[0] * re - result[1] * im,
-                        result[0] * im + result[1] * re,
-                    ],
+                    &[re, im] => multiplied(result, re, im),
                     _ => [result[0] * factor[0], 0.0],
                 };
             }
         }
     }
     result
+}
+
+/// The products of neighbouring columns, as [`product`] gives them.
+///
+/// # Safety
+/// The elements of all columns can be read; there are at most `BLOCK`.
+unsafe fn products(first: *const u8, elem: Elem, axes: &[Axis], out: &mut [Complex]) {
+    let complex = is_complex(elem);
+    let cast = Cast::new(elem, if complex { Elem::C128 } else { Elem::F64 });
+    let rows: usize = axes.iter().map(|axis| axis.len).product();
+    let mut buffer = [0.0_f64; 2 * BLOCK];
+    out.fill([1.0, 0.0]);
+    for number in 0..rows {
+        let (mut row, mut left) = (first, number);
+        for axis in axes.iter().rev() {
+            row = row.wrapping_offset((left % axis.len) as isize * axis.src);
+            left /= axis.len;
+        }
+        // SAFETY: elements of the source; the buffer has room for a block of any type.
+        unsafe { cast.row(row, buffer.as_mut_ptr().cast(), out.len()) };
+        if complex {
+            for (result, &[re, im]) in out.iter_mut().zip(buffer.as_chunks().0) {
+                *result = multiplied(*result, re, im);
+            }
+        } else {
+            for (result, &factor) in out.iter_mut().zip(&buffer) {
+                result[0] *= factor;
+            }
+        }
+    }
+}
+
+fn multiplied([re, im]: Complex, x: f64, y: f64) -> Complex {
+    [re * x - im * y, re * y + im * x]
 }
 
 #[cfg(test)]
