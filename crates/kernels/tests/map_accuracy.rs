@@ -155,6 +155,7 @@ fn functions_are_accurate_at_every_instruction_set() {
         singles_are_accurate();
         powers_of_singles_are_accurate();
         angles_of_singles_are_accurate();
+        cube_roots_of_doubles_are_accurate();
         strange_arguments_have_their_results();
     }
     limit_isa(machine());
@@ -192,6 +193,22 @@ fn doubles_are_accurate() {
                 isa()
             );
         }
+    }
+}
+
+/// Cube roots at every exponent of f64, against correctly rounded ones.
+fn cube_roots_of_doubles_are_accurate() {
+    let x: Vec<f64> = (0..=u64::MAX)
+        .step_by(460_000_000_000_007)
+        .map(f64::from_bits)
+        .collect();
+    for (&x, &got) in x.iter().zip(&one64(&map::CBRT, &x)) {
+        let want = libm::cbrt(x);
+        assert!(
+            got == want || ulps64(got, want) <= 1.0,
+            "cbrt({x:e}) = {got:e}, not {want:e} ({:?})",
+            isa()
+        );
     }
 }
 

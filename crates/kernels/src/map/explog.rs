@@ -24,12 +24,12 @@ unary_rows! {
     /// Cube root.
     CBRT "cbrt", Same, cost 5, params 0, unary {
         [f32] |x, _| -> T { cbrt32::<L>(x) }
-        [f64] |x, _| -> T { libm::cbrt(x) }
+        [f64] |x, _| -> T { cbrt64::<L>(x) }
     }
     /// `1 / cbrt(x)`.
     RCBRT "rcbrt", Same, cost 14, params 0, unary {
         [f32] |x, _| -> T { (1.0 / f64::from(cbrt32::<L>(x))) as f32 }
-        [f64] |x, _| -> T { 1.0 / libm::cbrt(x) }
+        [f64] |x, _| -> T { 1.0 / cbrt64::<L>(x) }
     }
     /// `e^x`.
     EXP "exp", Same, cost 4, params 0, unary {
@@ -114,46 +114,85 @@ fn log_add_exp2<L: Level>(a: f64, b: f64) -> f64 {
     big + Float::log1p::<L>(Float::exp2::<L>(-gap)) * std::f64::consts::LOG2_E
 }
 
-/// The reciprocal cube root by two iterations from an initial guess, without a division, and a last step with an exact residual. Error below 0.6 ulp.
+/// 4/3 of f32's exponent bias, minus a constant that minimises the error of the guess of a reciprocal cube root.
+const RCBRT_GUESS: i32 = 0x54a2_fa8c;
+/// The same for the upper halves of the bits of f64.
+const RCBRT_GUESS64: i32 = 0x553f_09fc;
+
+/// A reciprocal cube root of a positive number, which is off by less than 4 %.
 #[inline(always)]
-fn cbrt32<L: Level>(x: f32) -> f32 {
-    /// 4/3 of the exponent bias, minus a constant that minimises the error of the guess.
-    const GUESS: i32 = 0x54a2_fa8c;
-    // Very small and very large arguments are scaled by 2^24 (and the root by 2^8), where the residual would be subnormal or a sum would overflow.
-    let (small, large) = (x.abs() < 1e-30, x.abs() > 1e36);
-    let up = if small { 16_777_216.0 } else { 1.0 };
-    let a = x.abs() * if large { 1.0 / 16_777_216.0 } else { up };
-    let back = if small { 1.0 / 256.0 } else { 1.0 };
-    let back = if large { 256.0 } else { back };
+fn rcbrt_guess32(a: f32) -> f32 {
     // SAFETY: a third of the bits of a positive float fits in an i32.
     let third = unsafe { (a.to_bits() as i32 as f32 * (1.0 / 3.0)).to_int_unchecked::<i32>() };
-    let y = f32::from_bits(GUESS.wrapping_sub(third) as u32);
-    // (1 - r)^(-1/3) = 1 + r/3 + 2/9 r^2 + 14/81 r^3 + …: |r| < 0.11, then 1e-4.
-    let r = (y * y * y).mul_sum::<L>(-a, 1.0);
-    let q = r.mul_sum::<L>(r.mul_sum::<L>(14.0 / 81.0, 2.0 / 9.0), 1.0 / 3.0);
-    let y = (y * r).mul_sum::<L>(q, y);
-    let r = (y * y * y).mul_sum::<L>(-a, 1.0);
-    let y = (y * r).mul_sum::<L>(r.mul_sum::<L>(2.0 / 9.0, 1.0 / 3.0), y);
-    let z = y * y;
-    let t = a * z;
-    let residual = if L::FMA {
-        // t^3 = cube + rest; the rest includes the rounding error of the square, times t.
-        let square = t * t;
-        let cube = square * t;
-        let rest = t.mul_add(t, -square).mul_add(t, square.mul_add(t, -cube));
-        (a - cube) - rest
-    } else {
-        let wide = f64::from(t);
-        (f64::from(a) - wide * wide * wide) as f32
-    };
-    let root = (residual * (1.0 / 3.0)).mul_sum::<L>(z, t);
-    let root = (root * back).copysign(x);
-    if (a > 0.0) & (a < f32::INFINITY) {
-        root
-    } else {
-        x
-    }
+    f32::from_bits(RCBRT_GUESS.wrapping_sub(third) as u32)
 }
+
+/// The same for f64.
+#[inline(always)]
+fn rcbrt_guess64(a: f64) -> f64 {
+    let upper = (a.to_bits() >> 32) as i32;
+    // SAFETY: a third of these bits fits in an i32.
+    let third = unsafe { (f64::from(upper) * (1.0 / 3.0)).to_int_unchecked::<i32>() };
+    f64::from_bits(u64::from(RCBRT_GUESS64.wrapping_sub(third) as u32) << 32)
+}
+
+/// `a - t^3` without fused operations.
+#[inline(always)]
+fn cbrt_residual32(a: f32, t: f32) -> f32 {
+    let wide = f64::from(t);
+    (f64::from(a) - wide * wide * wide) as f32
+}
+
+/// The same for f64, from the root that `libm` computes.
+#[inline(always)]
+fn cbrt_residual64(a: f64, t: f64) -> f64 {
+    3.0 * t * t * (libm::cbrt(a) - t)
+}
+
+/// The cube root: its reciprocal by two iterations from an initial guess, without a division, and a last step with an exact residual. Error below
+/// 0.6 ulp.
+macro_rules! cube_root {
+    ($name:ident, $t:ty, $guess:ident, $residual:ident, small $small:expr, large $large:expr, scale 2^$scale:literal) => {
+        #[inline(always)]
+        fn $name<L: Level>(x: $t) -> $t {
+            // Very small and very large arguments are scaled, where the residual would be subnormal or a sum would overflow.
+            const UP: $t = (1_u64 << $scale) as $t;
+            const BACK: $t = (1_u64 << ($scale / 3)) as $t;
+            let (small, large) = (x.abs() < $small, x.abs() > $large);
+            let up = if small { UP } else { 1.0 };
+            let a = x.abs() * if large { 1.0 / UP } else { up };
+            let back = if small { 1.0 / BACK } else { 1.0 };
+            let back = if large { BACK } else { back };
+            let y = $guess(a);
+            // (1 - r)^(-1/3) = 1 + r/3 + 2/9 r^2 + 14/81 r^3 + …: |r| < 0.11, then 1e-4.
+            let r = (y * y * y).mul_sum::<L>(-a, 1.0);
+            let q = r.mul_sum::<L>(r.mul_sum::<L>(14.0 / 81.0, 2.0 / 9.0), 1.0 / 3.0);
+            let y = (y * r).mul_sum::<L>(q, y);
+            let r = (y * y * y).mul_sum::<L>(-a, 1.0);
+            let y = (y * r).mul_sum::<L>(r.mul_sum::<L>(2.0 / 9.0, 1.0 / 3.0), y);
+            let z = y * y;
+            let t = a * z;
+            let residual = if L::FMA {
+                // t^3 = cube + rest; the rest includes the rounding error of the square, times t.
+                let square = t * t;
+                let cube = square * t;
+                let rest = t.mul_add(t, -square).mul_add(t, square.mul_add(t, -cube));
+                (a - cube) - rest
+            } else {
+                $residual(a, t)
+            };
+            let root = (residual * (1.0 / 3.0)).mul_sum::<L>(z, t);
+            let root = (root * back).copysign(x);
+            if (a > 0.0) & (a < <$t>::INFINITY) {
+                root
+            } else {
+                x
+            }
+        }
+    };
+}
+cube_root!(cbrt32, f32, rcbrt_guess32, cbrt_residual32, small 1e-30, large 1e36, scale 2^24);
+cube_root!(cbrt64, f64, rcbrt_guess64, cbrt_residual64, small 1e-280, large 1e300, scale 2^60);
 
 /// `power` of every element type but bool.
 struct Power;
