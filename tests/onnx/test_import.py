@@ -129,6 +129,12 @@ def test_the_device_of_the_parameters_is_chosen():
     numpy.testing.assert_allclose(found.asnumpy(), runtime(classifier(), images(2))[0], rtol=1e-5, atol=1e-5)
 
 
+def test_the_older_name_of_the_device_warns():
+    with pytest.warns(DeprecationWarning, match="device"):
+        net = mx.onnx.import_to_gluon(classifier(), ctx=mx.cpu(1))
+    assert {p.list_device()[0] for p in net.collect_params().values()} == {mx.cpu(1)}
+
+
 def test_an_imported_network_is_fine_tuned():
     net = mx.onnx.import_to_gluon(classifier())
     net.hybridize()
@@ -286,6 +292,15 @@ def test_a_loop_that_ends_by_a_value_is_compiled():
         assert net(np.array([0.01])).asnumpy().tolist() == pytest.approx([2.56])
 
 
+def test_a_loop_without_a_largest_number_of_steps_runs_eagerly():
+    text = LOOP.replace("int64 most = {8}", "int64 most = {9223372036854775807}")
+    net = mx.onnx.import_to_gluon(onnx.parser.parse_model(text))
+    assert net(np.array([3.0])).asnumpy().tolist() == [24]
+    net.hybridize()
+    with pytest.raises(UnsupportedError, match=r"steps up to 10000, found 9223372036854775806"):
+        net(np.array([3.0]))
+
+
 def test_functions_of_the_model_are_called_with_their_attributes():
     model = onnx.parser.parse_model("""
         <ir_version: 9, opset_import: ["": 17, "own": 1]>
@@ -417,8 +432,8 @@ def test_damaged_models_raise_errors_of_python():
     num_refused = 0
     for _ in range(150):
         damaged = bytearray(content)
-        for place in generator.integers(0, 600, size=3):  # where the nodes are
-            damaged[place] = generator.integers(0, 256)
+        for position in generator.integers(0, 600, size=3):  # where the nodes are
+            damaged[position] = generator.integers(0, 256)
         try:
             mx.onnx.import_to_gluon(bytes(damaged))(x).wait_to_read()
         except (mx.MXNetError, ValueError, TypeError, ZeroDivisionError, IndexError):

@@ -182,13 +182,13 @@ def test_integers_are_divided_towards_zero(dtype):
 
 def test_elements_are_scattered_and_combined():
     x, values = normal(5, 4), normal(3, 4, seed=1)
-    places = numpy.array([[0, -1, 2, 3], [1, 0, -3, 4], [0, 2, 2, 0]], dtype=numpy.int64)
+    positions = numpy.array([[0, -1, 2, 3], [1, 0, -3, 4], [0, 2, 2, 0]], dtype=numpy.int64)
     for reduction in ("none", "add", "mul", "max", "min"):
         options = {"reduction": reduction}
         if reduction == "none":
-            places = places.copy()
-            places[2] = [2, 3, 4, 1]  # no position twice: which value stays is not defined
-        compare("ScatterElements", [x, places, values], axis=0, **options)
+            positions = positions.copy()
+            positions[2] = [2, 3, 4, 1]  # no position twice: which value stays is not defined
+        compare("ScatterElements", [x, positions, values], axis=0, **options)
         rows = numpy.array([[1], [3], [4]] if reduction == "none" else [[1], [3], [1]], dtype=numpy.int64)
         compare("ScatterND", [x, rows, values], **options)
 

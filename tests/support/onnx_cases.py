@@ -16,7 +16,7 @@ from onnx import numpy_helper
 import mxnet as mx
 from mxnet.base import dtype_name
 
-# Results of two bytes are rounded at each operator, or once; this many units in the last place may lie between.
+# Numbers of two bytes are rounded at each operator, or once: results may differ by twice their precision.
 _HALF_TOLERANCE = {"float16": 2 * 2.0**-10, "bfloat16": 2 * 2.0**-7}
 
 

@@ -8,6 +8,7 @@ import numpy
 
 from mxnet import autograd
 from mxnet import numpy as np
+from mxnet._renamed import old_keywords
 from mxnet.base import dtype_name
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.parameter import DeviceLike, Parameter
@@ -91,6 +92,7 @@ def _parameter_value(parameter: Parameter) -> Value:
     return Value(make_array=parameter.data, make_host=host)
 
 
+@old_keywords(ctx="device")
 def import_to_gluon(model_file: Any, device: DeviceLike | None = None) -> OnnxBlock:
     """Read an ONNX model as a block.
 

@@ -335,7 +335,7 @@ def _name(node: Any) -> str:
 
 
 def _attributes(node: Any, bound: Mapping[str, Any]) -> Iterable[Any]:
-    """The attributes of a node, with those of the function's call in place of references to them."""
+    """The attributes of a node. References to attributes of the function are replaced by those of its call."""
     for proto in node.attribute:
         if not proto.ref_attr_name:
             yield proto

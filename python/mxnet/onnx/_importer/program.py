@@ -80,10 +80,14 @@ class OperatorStep:
             return later(
                 len(self.outputs),
                 lambda: self._results(call, operator.host, values),
-                lambda: self._results(self.host_call, (-1,), values),
+                lambda: self._host_results(values),
                 [value for value in values if value is not None],
             )
         return [Value(array) for array in self._results(call, operator.host, values)]
+
+    def _host_results(self, values: Sequence[Value | None]) -> Sequence[Any]:
+        with numpy.errstate(all="ignore"):  # operators of arrays are silent, too
+            return self._results(self.host_call, (-1,), values)
 
     def _results(self, call: Any, host: tuple[int, ...], values: Sequence[Value | None]) -> Sequence[Any]:
         everything = -1 in host

@@ -56,7 +56,7 @@ class Value:
 
     @property
     def is_small(self) -> bool:
-        """Whether the value and all that it is computed from are constants of few elements."""
+        """Whether the value and all that it is computed from are constants of at most `_MAX_SMALL` elements."""
         if self._is_small is None:
             self._is_small = (
                 self._operands is not None

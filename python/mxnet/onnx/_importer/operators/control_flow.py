@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from mxnet import _core
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
@@ -15,6 +17,10 @@ from mxnet.onnx._importer.values import Value
 def _is_known(value: Value) -> bool:
     """Whether the elements of a value can be read here; those of traced arguments cannot."""
     return value.is_static or not _core.is_abstract(value.array)
+
+
+# A graph has a copy of the body for each step.
+_MAX_TRACED_STEPS = 10_000
 
 
 @operator("If", takes_values=True)
@@ -38,7 +44,7 @@ def loop(call: Call, outer: Scope, count: Value | None, goes_on: Value | None, *
     if count is not None and not _is_known(count):
         raise call.unsupported("how often the loop runs depends on arguments of the network, which a trace cannot know")
     limit = None if count is None else int(count.host.reshape(-1)[0])
-    is_running = goes_on or Value(make_array=lambda: np.array(True), make_host=lambda: np.array(True).asnumpy())
+    is_running = goes_on or Value(make_array=lambda: np.array(True), make_host=lambda: numpy.array(True))
     if not _is_known(is_running):
         return _traced_loop(call, outer, limit, is_running, states)
     num_states, carried = len(states), list(states)
@@ -59,12 +65,13 @@ def loop(call: Call, outer: Scope, count: Value | None, goes_on: Value | None, *
         raise call.unsupported(
             "the number of rows of a result depends on arguments of the network, which a trace cannot know"
         )
+    # Without a step the shape of a row is not known.
     return [*carried, *(Value(np.stack(row) if row else np.zeros((0,))) for row in rows)]
 
 
 def _number(step: int) -> Value:
     return Value(
-        make_array=lambda: np.array(step, dtype="int64"), make_host=lambda: np.array(step, dtype="int64").asnumpy()
+        make_array=lambda: np.array(step, dtype="int64"), make_host=lambda: numpy.array(step, dtype=numpy.int64)
     )
 
 
@@ -73,10 +80,11 @@ def _traced_loop(
 ) -> list[Any]:
     """A loop whose condition is computed in a trace: all steps are computed, and those behind the end passed over."""
     body = call["body"]
-    if limit is None or len(body.outputs) > 1 + len(states):
+    if limit is None or limit > _MAX_TRACED_STEPS or len(body.outputs) > 1 + len(states):
         raise call.unsupported(
-            "the end of the loop depends on arguments of the network, and the model gives no largest number of steps, "
-            "or keeps a result of every step: such a network runs operator by operator, not hybridized"
+            "the end of the loop depends on arguments of the network. A trace needs a largest number of steps up to "
+            f"{_MAX_TRACED_STEPS}, found {limit}, and a body that returns no rows, found "
+            f"{len(body.outputs) - 1 - len(states)} of them: such a network runs operator by operator, not hybridized"
         )
 
     def step(number: Any, goes_on: Any, *carried: Any) -> Any:

@@ -159,8 +159,8 @@ def col_to_image(call: Call, x: Any, sizes: Any, block: Any) -> Any:
     for number in range(volume):
         rest, key = number, []
         for k, d, s, c in zip(kernel[::-1], dilation[::-1], stride[::-1], counts[::-1], strict=True):
-            rest, place = divmod(rest, k)
-            key.append(slice(place * d, place * d + (c - 1) * s + 1, s))
+            rest, position = divmod(rest, k)
+            key.append(slice(position * d, position * d + (c - 1) * s + 1, s))
         total[(slice(None), slice(None), *key[::-1])] += columns[:, :, number]
     return total[(slice(None), slice(None), *(slice(p, p + n) for p, n in zip(before, image, strict=True)))]
 

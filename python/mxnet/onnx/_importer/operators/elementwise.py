@@ -316,7 +316,7 @@ def cast_like(call: Call, outer: Scope, x: Value, like: Value) -> list[Value]:
 
 def _as_type(x: Any, dtype: str) -> Any:
     # NumPy knows bfloat16 by `ml_dtypes`, which the package `onnx` imports.
-    with numpy.errstate(invalid="ignore"):
+    with numpy.errstate(all="ignore"):
         return x.astype(dtype)
 
 

@@ -43,11 +43,11 @@ def gather_nd(call: Call, x: Any, indices: Any) -> Any:
 def one_hot(call: Call, indices: Any, depth: Any, values: Any) -> Any:
     (count,) = numbers(depth)
     axis = call["axis"] % (indices.ndim + 1)
-    places = indices.astype("int64")
-    places = np.expand_dims(np.where(places < 0, places + count, places), axis)
+    positions = indices.astype("int64")
+    positions = np.expand_dims(np.where(positions < 0, positions + count, positions), axis)
     shape = [1] * (indices.ndim + 1)
     shape[axis] = count
-    return np.where(places == np.arange(count).reshape(shape), values[1], values[0])
+    return np.where(positions == np.arange(count).reshape(shape), values[1], values[0])
 
 
 @operator("Compress")
@@ -74,7 +74,7 @@ _AT = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 def _scattered(x: Any, columns: Any, updates: Any, reduction: str) -> Any:
     """A copy of `x` with the elements at `columns`, (axes, n), replaced by or combined with `updates`.
 
-    The gradients of "none" and "add" are known; the other ways change the copy in place, which has none.
+    The gradients of "none" and "add" are known; the other ways write into the copy, which has none.
     """
     if reduction == "none":
         return npx.index_update(x, columns, updates)
@@ -86,7 +86,7 @@ def _scattered(x: Any, columns: Any, updates: Any, reduction: str) -> Any:
 
 
 def _from_start(index: Any, length: int) -> Any:
-    """Indices that count from the start in place of those that count from the end."""
+    """Indices that count from the start, for those that count from the end."""
     index = index.astype("int64")
     return np.where(index < 0, index + length, index)
 

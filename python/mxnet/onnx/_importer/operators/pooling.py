@@ -63,10 +63,10 @@ class _Windows:
 
     def parts(self, extended: Any) -> Iterator[Any]:
         """For each element of a window, in order, the array of these elements of all windows."""
-        for places in itertools.product(*map(range, self.kernel)):
+        for positions in itertools.product(*map(range, self.kernel)):
             key = tuple(
-                slice(place * d, place * d + (count - 1) * s + 1, s)
-                for place, d, s, count in zip(places, self.dilation, self.stride, self.counts, strict=True)
+                slice(position * d, position * d + (count - 1) * s + 1, s)
+                for position, d, s, count in zip(positions, self.dilation, self.stride, self.counts, strict=True)
             )
             yield extended[(slice(None), slice(None), *key)]
 
@@ -76,9 +76,9 @@ class _Windows:
         for n, k, s, d, p, count in zip(
             self.sizes, self.kernel, self.stride, self.dilation, self.pads, self.counts, strict=True
         ):
-            place = numpy.arange(count)[:, None] * s + numpy.arange(k) * d - p[0]
+            position = numpy.arange(count)[:, None] * s + numpy.arange(k) * d - p[0]
             low, high = (-p[0], n + p[1]) if with_padding else (0, n)
-            total = numpy.multiply.outer(total, ((place >= low) & (place < high)).sum(axis=1))
+            total = numpy.multiply.outer(total, ((position >= low) & (position < high)).sum(axis=1))
         return total
 
 
@@ -108,12 +108,12 @@ def _flat_index(call: Call, windows: _Windows, chosen: Any, outer: Sequence[int]
         weights[axis] = weights[neighbour] * sizes[neighbour]
     flat, rest = np.zeros_like(chosen), chosen
     for axis in reversed(range(num_axes)):
-        place = np.mod(rest, windows.kernel[axis])
+        position = np.mod(rest, windows.kernel[axis])
         rest = np.floor_divide(rest, windows.kernel[axis])
         shape = [1] * (num_axes + 2)
         shape[axis + 2] = -1
         first = np.arange(windows.counts[axis]).reshape(shape) * windows.stride[axis] - windows.pads[axis][0]
-        flat = flat + (first + place * windows.dilation[axis]) * weights[axis]
+        flat = flat + (first + position * windows.dilation[axis]) * weights[axis]
     image = np.arange(math.prod(outer)).reshape(tuple(outer) + (1,) * num_axes)
     return (flat + image * math.prod(sizes)).astype("int64")
 

@@ -40,10 +40,10 @@ def _rounded(call: Call, scaled: Any, zero: Any, dtype: str) -> Any:
     if dtype not in _BOUNDS:
         raise call.unsupported(f"numbers are quantized to {', '.join(_BOUNDS)}, found {dtype}")
     low, high = _BOUNDS[dtype]
-    places = np.rint(scaled)
+    levels = np.rint(scaled)
     if zero is not None:
-        places = places + zero.astype(places.dtype)
-    return np.clip(places, low, high).astype(dtype)
+        levels = levels + zero.astype(levels.dtype)
+    return np.clip(levels, low, high).astype(dtype)
 
 
 @operator("QuantizeLinear", fixed=(1, 2))
@@ -58,11 +58,11 @@ def quantize_linear(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
 
 @operator("DequantizeLinear", fixed=(1, 2))
 def dequantize_linear(call: Call, x: Any, scale: Any, zero: Any = None) -> Any:
-    places = x.astype("int32")
+    levels = x.astype("int32")
     if zero is not None:
-        places = places - _spread(call, x, zero).astype("int32")
+        levels = levels - _spread(call, x, zero).astype("int32")
     dtype = call.dtype(call["output_dtype"]) if call["output_dtype"] else dtype_name(scale.dtype)
-    return (places.astype("float32") * _spread(call, x, scale).astype("float32")).astype(dtype)
+    return (levels.astype("float32") * _spread(call, x, scale).astype("float32")).astype(dtype)
 
 
 @operator("DynamicQuantizeLinear")

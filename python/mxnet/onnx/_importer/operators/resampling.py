@@ -60,11 +60,11 @@ def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> Any:
     outside = []
     for index, axis in enumerate(axes):
         bounds = (float(roi[index]), float(roi[index + len(axes)])) if mode == "tf_crop_and_resize" else (0.0, 1.0)
-        places = _positions(mode, targets[index], lengths[index], factors[index], bounds)
+        positions = _positions(mode, targets[index], lengths[index], factors[index], bounds)
         if mode == "tf_crop_and_resize":
-            outside.append((axis, (places < 0) | (places > lengths[index] - 1)))
-        if targets[index] != lengths[index] or not numpy.array_equal(places, numpy.arange(lengths[index])):
-            x = _along_axis(call, x, axis, places, factors[index])
+            outside.append((axis, (positions < 0) | (positions > lengths[index] - 1)))
+        if targets[index] != lengths[index] or not numpy.array_equal(positions, numpy.arange(lengths[index])):
+            x = _along_axis(call, x, axis, positions, factors[index])
     for axis, mask in outside:
         if mask.any():
             shape = [1] * x.ndim
@@ -104,19 +104,19 @@ _ROUNDED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _along_axis(call: Call, x: Any, axis: int, places: numpy.ndarray, factor: float) -> Any:
-    """Elements between those of `x`, at places along an axis."""
+def _along_axis(call: Call, x: Any, axis: int, positions: numpy.ndarray, factor: float) -> Any:
+    """Elements between those of `x`, at positions along an axis."""
     length = int(x.shape[axis])
     mode = call.choice("mode", "nearest", "linear", "cubic")
     if mode == "nearest":
-        index = _ROUNDED[call.choice("nearest_mode", *_ROUNDED, default="floor")](places)
+        index = _ROUNDED[call.choice("nearest_mode", *_ROUNDED, default="floor")](positions)
         return np.take(x, np.array(numpy.clip(index, 0, length - 1).astype(numpy.int64)), axis=axis)
     scale = min(factor, 1.0) if call["antialias"] else 1.0
     radius = 2 if mode == "cubic" else 1
     first = math.floor(-radius / scale) + 1
     offsets = numpy.arange(first, 2 - first)
-    base = numpy.floor(places)
-    distance = (offsets - (places - base)[:, None]) * scale
+    base = numpy.floor(positions)
+    distance = (offsets - (positions - base)[:, None]) * scale
     weights = _cubic(distance, call["cubic_coeff_a"]) if radius == 2 else numpy.clip(1 - numpy.abs(distance), 0, 1)
     index = base[:, None].astype(numpy.int64) + offsets
     if call["exclude_outside"]:
@@ -127,8 +127,8 @@ def _along_axis(call: Call, x: Any, axis: int, places: numpy.ndarray, factor: fl
     dtype = dtype_name(x.dtype)
     wide = x.astype("float32") if "float" not in dtype else x
     if len(offsets) > _MAX_TAPS:
-        matrix = numpy.zeros((len(places), length))
-        numpy.add.at(matrix, (numpy.arange(len(places))[:, None], index), weights)
+        matrix = numpy.zeros((len(positions), length))
+        numpy.add.at(matrix, (numpy.arange(len(positions))[:, None], index), weights)
         moved = np.matmul(np.moveaxis(wide, axis, -1), np.array(matrix.T, dtype=dtype_name(wide.dtype)))
         return np.moveaxis(moved, -1, axis).astype(dtype)
     shape = [1] * x.ndim
@@ -153,7 +153,7 @@ def _cubic(distance: Any, a: float) -> Any:
 
 @operator("GridSample")
 def grid_sample(call: Call, x: Any, grid: Any) -> Any:
-    """Reads images, (n, c, *sizes), at positions from -1 to 1, (n, *places, axes), the last axis of images first."""
+    """Reads images, (n, c, *sizes), at positions from -1 to 1, (n, *positions, axes), the last axis of images first."""
     num_axes = x.ndim - 2
     words = ("linear", "bilinear", "nearest", "cubic", "bicubic")  # those with "bi" are of opset 16
     mode = call.choice("mode", *words).removeprefix("bi")
@@ -161,22 +161,22 @@ def grid_sample(call: Call, x: Any, grid: Any) -> Any:
     is_aligned = bool(call["align_corners"])
     sizes = [int(n) for n in x.shape[2:]]
     flat = x.reshape((*x.shape[:2], -1))
-    places = []
+    positions = []
     for axis in range(num_axes):
         n = sizes[axis]
         g = grid[..., num_axes - 1 - axis].reshape((grid.shape[0], -1))
-        place = (g + 1) / 2 * (n - 1) if is_aligned else ((g + 1) * n - 1) / 2
-        place = np.rint(place) if mode == "nearest" else place
+        position = (g + 1) / 2 * (n - 1) if is_aligned else ((g + 1) * n - 1) / 2
+        position = np.rint(position) if mode == "nearest" else position
         # Cubic weights belong to the position as it is; only the pixels around it are moved into the image.
-        places.append(place if mode == "cubic" else _padded_position(place, n, padding, is_aligned))
+        positions.append(position if mode == "cubic" else _padded_position(position, n, padding, is_aligned))
     radius = {"nearest": 0, "linear": 1, "cubic": 2}[mode]
     offsets = range(1 - radius, 1 + radius) if radius else range(1)
     total = None
     for taps in itertools.product(offsets, repeat=num_axes):
         weight, inside, index = None, None, None
         for axis, tap in enumerate(taps):
-            base = np.floor(places[axis])
-            distance = places[axis] - base - tap
+            base = np.floor(positions[axis])
+            distance = positions[axis] - base - tap
             if radius:
                 factor = _cubic(distance, -0.75) if radius == 2 else 1 - np.absolute(distance)
                 weight = factor if weight is None else weight * factor
@@ -200,15 +200,15 @@ def grid_sample(call: Call, x: Any, grid: Any) -> Any:
     return total.reshape((*x.shape[:2], *grid.shape[1:-1]))
 
 
-def _padded_position(place: Any, n: int, padding: str, is_aligned: bool) -> Any:
+def _padded_position(position: Any, n: int, padding: str, is_aligned: bool) -> Any:
     """Positions outside of an axis moved into it, by clipping or by reflection at its ends."""
     if padding == "border":
-        return np.clip(place, 0, n - 1)
+        return np.clip(position, 0, n - 1)
     if padding == "reflection":
         low, high = (0.0, n - 1.0) if is_aligned else (-0.5, n - 0.5)
         span = high - low
         if span == 0:
-            return np.zeros_like(place)
-        along = np.mod(np.absolute(place - low), 2 * span)
+            return np.zeros_like(position)
+        along = np.mod(np.absolute(position - low), 2 * span)
         return np.where(along > span, 2 * span - along, along) + low
-    return place
+    return position

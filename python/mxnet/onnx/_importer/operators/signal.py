@@ -46,8 +46,8 @@ def stft(call: Call, x: Any, step: Any, window: Any = None, length: Any = None) 
     (stride,) = numbers(step)
     size = numbers(length)[0] if length is not None else window.shape[0]
     count = (int(signal.shape[1]) - size) // stride + 1
-    places = numpy.arange(count)[:, None] * stride + numpy.arange(size)
-    frames = np.take(signal, np.array(places), axis=1)
+    positions = numpy.arange(count)[:, None] * stride + numpy.arange(size)
+    frames = np.take(signal, np.array(positions), axis=1)
     if window is not None:
         frames = frames * window
     found = np.fft.fft(frames, axis=-1)
