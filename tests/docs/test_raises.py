@@ -199,7 +199,10 @@ CALLS = {
         ]
         for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
     },
-    **{name: [f"np.fft.{name}(-1)", f"np.fft.{name}(0)"] for name in ("fftfreq", "rfftfreq")},
+    **{
+        name: [f"np.fft.{name}(-1)", f"np.fft.{name}(0)", f"np.fft.{name}(4, dtype='int64')"]
+        for name in ("fftfreq", "rfftfreq")
+    },
     "diff": ["np.diff(np.ones(3), -1)", "np.diff(np.array(1.0))"],
     "trapezoid": ["np.trapezoid(np.ones(3), axis=1)", "np.trapezoid(np.ones(3), np.ones(5))"],
     "convolve": ["np.convolve([], [1.0])"],

@@ -94,6 +94,7 @@ def test_promotion_keeps_floats_by_default():
         "np.common_type(x > 0)",
         "np.isdtype(np.float32, 'real floating')",
         "np.isdtype(np.int8, ('bool', 'integral'))",
+        "np.isdtype(np.int8, ())",
         "np.isdtype(np.uint8, 'unsigned integer'), np.isdtype(np.uint8, 'signed integer')",
         "np.isdtype(np.complex64, 'complex floating'), np.isdtype(np.complex64, 'numeric')",
         "np.isdtype(np.bool, 'numeric'), np.isdtype(np.bool, 'bool')",

@@ -277,6 +277,20 @@ def test_frequencies_match_numpy():
         mx.np.fft.fftfreq(-1)
 
 
+@pytest.mark.parametrize("name", ["fftfreq", "rfftfreq"])
+def test_frequencies_have_the_dtype_that_is_asked_for(name):
+    ours, theirs = getattr(mx.np.fft, name), getattr(np.fft, name)
+    for dtype in ("float16", "float32", "float64"):
+        got = ours(5, 0.1, dtype=dtype)
+        assert got.dtype == dtype
+        # One rounding of the double-precision result.
+        np.testing.assert_array_equal(got.asnumpy(), theirs(5, 0.1).astype(dtype))
+    assert ours(4, dtype="bfloat16").dtype == mx.np.bfloat16
+    for dtype in ("int64", "complex64", "bool"):
+        with pytest.raises(TypeError, match=f"`dtype` must be a real floating-point type, found {dtype}"):
+            ours(4, dtype=dtype)
+
+
 def test_shifts_match_numpy_and_undo_each_other():
     for shape in ((5,), (4, 5), (0, 3), (3, 4, 5)):
         x = numbers(shape, "float32")

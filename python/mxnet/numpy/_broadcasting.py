@@ -45,7 +45,8 @@ def broadcast_shapes(*args: int | Sequence[int]) -> tuple[int, ...]:
                 raise ValueError(f"broadcast_shapes: sizes must not be negative, found {shape}")
             if n != 1:
                 if result[i] not in (1, n):
-                    raise ValueError(f"broadcast_shapes: shapes {', '.join(map(str, shapes))} do not broadcast")
+                    found = ", ".join(map(str, shapes))
+                    raise ValueError(f"broadcast_shapes: shapes {found} cannot be broadcast together")
                 result[i] = n
     return tuple(result)
 

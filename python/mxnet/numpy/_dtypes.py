@@ -304,8 +304,6 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
         raise TypeError("isdtype: `dtype` must be a dtype, found an array")
     name = name_of(dtype)
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    if not kinds:
-        raise ValueError("isdtype: `kind` must not be an empty tuple")
     answers = []
     for one in kinds:
         if isinstance(one, str) and one in CATEGORIES:

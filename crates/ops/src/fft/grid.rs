@@ -15,6 +15,7 @@ const GRID: &[Param] = &[
     Param::required("n", ParamKind::Int),
     Param::float("d", 1.0),
     Param::optional("device", ParamKind::Device),
+    Param::optional("dtype", ParamKind::DType).keyword(),
 ];
 
 /// Default fields for the frequencies.
@@ -22,10 +23,15 @@ const FREQUENCIES: OpDef = OpDef {
     about: &[
         ("n", "Number of samples."),
         ("d", "Distance between the samples."),
+        (
+            "dtype",
+            "Real floating-point dtype of the result; None is the default float.",
+        ),
     ],
     returns: &[("ndarray", "The frequencies, one axis.")],
     raises: &[
         ("ValueError", "If `n` is negative."),
+        ("TypeError", "If `dtype` is not a real floating-point type."),
         ("ZeroDivisionError", "If `n` or `d` is 0."),
     ],
     params: GRID,
@@ -39,7 +45,7 @@ const FREQUENCIES: OpDef = OpDef {
 pub static FFTFREQ: OpDef = OpDef {
     name: "fftfreq",
     surface: &[Surface::NpFft("fftfreq")],
-    doc: "Frequencies of the `n` elements of `fft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ..., then the negative ones, over `n d`. Their dtype is the default float.",
+    doc: "Frequencies of the `n` elements of `fft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ..., then the negative ones, over `n d`.",
     example: "
         >>> np.fft.fftfreq(5, d=0.1)
         array([ 0.,  2.,  4., -4., -2.])
@@ -56,7 +62,7 @@ pub static FFTFREQ: OpDef = OpDef {
 pub static RFFTFREQ: OpDef = OpDef {
     name: "rfftfreq",
     surface: &[Surface::NpFft("rfftfreq")],
-    doc: "Frequencies of the `n // 2 + 1` elements of `rfft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ... over `n d`. Their dtype is the default float.",
+    doc: "Frequencies of the `n // 2 + 1` elements of `rfft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ... over `n d`.",
     example: "
         >>> np.fft.rfftfreq(5, d=0.1)
         array([0., 2., 4.])
@@ -78,10 +84,16 @@ fn frequencies(context: &CallContext, len: fn(usize) -> usize) -> Result<Inferre
     if n < 1 {
         return Err(context.value_error(format!("`n` must be at least 1, found {n}")));
     }
-    one_of(
-        Dims::from_slice(&[len(n as usize)]),
-        mxnet_tensor::default_float(),
-    )
+    let dtype = context
+        .dtype("dtype")
+        .unwrap_or_else(mxnet_tensor::default_float);
+    if !dtype.is_float() {
+        return Err(context.dtype_error(format!(
+            "`dtype` must be a real floating-point type, found {}",
+            dtype.name()
+        )));
+    }
+    one_of(Dims::from_slice(&[len(n as usize)]), dtype)
 }
 
 /// Fills the output with `number(i, n)`, divided by n times the sample spacing.
