@@ -59,6 +59,8 @@ SPECIAL = {
     "__delitem__": "None",
     "__array__": "numpy.ndarray[Any, Any]",
     "__array_interface__": "dict[str, Any]",
+    "__arrow_array__": "Any",
+    "__arrow_c_array__": "tuple[Any, Any]",
     "__dlpack__": "Any",
     "__dlpack_device__": "tuple[int, int]",
     "__reduce__": "tuple[Any, ...]",
@@ -121,6 +123,7 @@ METHODS_OF = {"ndarray": "ndarray", "np.random": "GeneratorBase"}
 # What methods of arrays that are no operators give.
 METHODS = {
     "asnumpy": "numpy.ndarray[Any, Any]",
+    "to_numpy": "numpy.ndarray[Any, Any]",
     "detach": "ndarray",
     "compress": "ndarray",
     "partition": "None",

@@ -6,8 +6,7 @@ import sys
 import numpy as onp
 import pytest
 
-from mxnet import error, np, ragged
-from mxnet.ragged import _exchange
+from mxnet import _arrow, error, np, ragged
 
 DEEP = [[[1, 2], [], [3]], [], [[4, 5, 6]]]
 
@@ -24,9 +23,7 @@ def test_lists_of_booleans_are_packed_in_arrow():
     rows = [[True, False, True], [], [False] * 9 + [True]]
     r = ragged.array(rows)
     assert r.dtype == bool and ragged.from_arrow(r).tolist() == rows and ragged.from_arrow(r).dtype == bool
-    stored = _exchange._Array.from_address(
-        _exchange._api.PyCapsule_GetPointer((made := r.__arrow_c_array__())[1], b"arrow_array")
-    )
+    stored = _arrow.Array.from_address(_arrow.address((made := r.__arrow_c_array__())[1], b"arrow_array"))
     bits = ctypes.string_at(stored.children[0].contents.buffers[1], 2)
     assert len(made) == 2 and bits == bytes([0b00000101, 0b00010000])
 
@@ -77,9 +74,9 @@ def test_exports_are_released():
     # A consumer moves the structure, or a part of it, and releases it where it is then.
     for of_child in (False, True):
         _schema, array = capsules = r.__arrow_c_array__()
-        kept = _exchange._Array.from_address(_exchange._api.PyCapsule_GetPointer(array, b"arrow_array"))
+        kept = _arrow.Array.from_address(_arrow.address(array, b"arrow_array"))
         kept = kept.children[0].contents if of_child else kept
-        moved = _exchange._Array.from_buffer_copy(kept)
+        moved = _arrow.Array.from_buffer_copy(kept)
         kept.release = None
         del capsules, _schema, array, kept
         want = [0, 2, 2, 3, 6] if of_child else [0, 3, 3, 4]
@@ -105,7 +102,7 @@ def test_exports_are_released_while_an_error_is_raised():
 
 
 def test_what_arrow_lacks_is_refused():
-    with pytest.raises(error.UnsupportedError, match="no Arrow type for lists of complex128"):
+    with pytest.raises(error.UnsupportedError, match="Arrow has no numbers of dtype complex128"):
         ragged.array([np.ones(2, dtype="complex128")]).__arrow_c_array__()
     with pytest.raises(error.UnsupportedError, match="a 'list' has no __arrow_c_array__"):
         ragged.from_arrow([1])

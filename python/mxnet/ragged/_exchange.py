@@ -10,6 +10,7 @@ from typing import Any
 import numpy as onp
 
 from mxnet import _core, error
+from mxnet._arrow import PRIMITIVES, Array, Level, Schema, address, capsules
 from mxnet.ragged._array import RaggedArray
 
 # Awkward: a form, which has the array's nesting, and flat buffers keyed by the names of its nodes.
@@ -123,88 +124,17 @@ def from_buffers(form: Any, length: int, container: Mapping[str, Any]) -> Ragged
     return RaggedArray(_core.array(values.reshape(int(offsets[-1][-1]), *tail)), *offsets)
 
 
-# Arrow: its C data interface, two structures in PyCapsules.
-
-
-class _Schema(ctypes.Structure):
-    pass
-
-
-class _Array(ctypes.Structure):
-    pass
-
-
-_Schema._fields_ = [
-    ("format", ctypes.c_char_p),
-    ("name", ctypes.c_char_p),
-    ("metadata", ctypes.c_char_p),
-    ("flags", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
-    ("dictionary", ctypes.c_void_p),
-    ("release", ctypes.c_void_p),
-    ("private_data", ctypes.c_void_p),
-]
-_Array._fields_ = [
-    ("length", ctypes.c_int64),
-    ("null_count", ctypes.c_int64),
-    ("offset", ctypes.c_int64),
-    ("n_buffers", ctypes.c_int64),
-    ("n_children", ctypes.c_int64),
-    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
-    ("children", ctypes.POINTER(ctypes.POINTER(_Array))),
-    ("dictionary", ctypes.c_void_p),
-    ("release", ctypes.c_void_p),
-    ("private_data", ctypes.c_void_p),
-]
-
-_PRIMITIVES = {
-    "c": "int8", "C": "uint8", "s": "int16", "S": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
-    "e": "float16", "f": "float32", "g": "float64", "b": "bool",
-}  # fmt: skip
-_FORMATS = {name: letter for letter, name in _PRIMITIVES.items()}
-
-_api = ctypes.pythonapi
-_api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-_api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+# Arrow: lists of its C data interface.
 
 
 def to_arrow(r: RaggedArray) -> tuple[Any, Any]:
     """Arrow PyCapsules of an array of (large) lists: the result of ``RaggedArray.__arrow_c_array__``."""
-    values = onp.ascontiguousarray(r.values.asnumpy())
-    if values.dtype.name not in _FORMATS:
-        raise error.UnsupportedError(f"to_arrow: there is no Arrow type for lists of {values.dtype}")
-    levels: list[tuple[str, int, list[Any]]] = []
+    levels: list[Level] = []
     rows = len(r)
     for partition in r._partitions:
-        levels.append(("+L", rows, [None, partition.host]))
+        levels.append(Level("+L", rows, partition.host))
         rows = partition.total
-    for size in values.shape[1:]:
-        levels.append((f"+w:{size}", rows, [None]))
-        rows *= size
-    # Arrow has eight booleans in a byte, the first one in the lowest bit.
-    stored = onp.packbits(values, bitorder="little") if values.dtype == bool else values
-    levels.append((_FORMATS[values.dtype.name], rows, [None, stored]))
-    alive: list[Any] = [stored, r]
-    schema: Any = None
-    array: Any = None
-    for kind, count, buffers in reversed(levels):
-        own, parts = _Schema(), _Array()
-        own.format, own.name = kind.encode(), b"item"
-        parts.length, parts.n_buffers = count, len(buffers)
-        pointers = (ctypes.c_void_p * len(buffers))(*(None if b is None else b.ctypes.data for b in buffers))
-        parts.buffers = ctypes.cast(pointers, ctypes.POINTER(ctypes.c_void_p))
-        if schema is not None:
-            schemas = (ctypes.POINTER(_Schema) * 1)(ctypes.pointer(schema))
-            arrays = (ctypes.POINTER(_Array) * 1)(ctypes.pointer(array))
-            own.n_children = parts.n_children = 1
-            own.children = ctypes.cast(schemas, ctypes.POINTER(ctypes.POINTER(_Schema)))
-            parts.children = ctypes.cast(arrays, ctypes.POINTER(ctypes.POINTER(_Array)))
-            alive += [schemas, arrays]
-        alive += [own, parts, pointers, buffers]
-        schema, array = own, parts
-    capsules: tuple[Any, Any] = _core.arrow_capsules(ctypes.addressof(schema), ctypes.addressof(array), alive)
-    return capsules
+    return capsules(levels, r.values.asnumpy(), r)
 
 
 def from_arrow(x: Any) -> RaggedArray:
@@ -232,13 +162,13 @@ def from_arrow(x: Any) -> RaggedArray:
     """
     if not hasattr(x, "__arrow_c_array__"):
         raise error.UnsupportedError(f"from_arrow: a {type(x).__name__!r} has no __arrow_c_array__")
-    capsules = x.__arrow_c_array__()
-    schema: Any = _Schema.from_address(_api.PyCapsule_GetPointer(capsules[0], b"arrow_schema"))
-    array: Any = _Array.from_address(_api.PyCapsule_GetPointer(capsules[1], b"arrow_array"))
+    held = x.__arrow_c_array__()
+    schema: Any = Schema.from_address(address(held[0], b"arrow_schema"))
+    array: Any = Array.from_address(address(held[1], b"arrow_array"))
 
-    def elements(address: int | None, dtype: Any, count: int) -> Any:
+    def elements(start: int | None, dtype: Any, count: int) -> Any:
         size = onp.dtype(dtype).itemsize * count
-        raw = (ctypes.c_char * size).from_address(address) if size and address else b""
+        raw = (ctypes.c_char * size).from_address(start) if size and start else b""
         return onp.frombuffer(raw, dtype=dtype).copy()
 
     offsets: list[Any] = []
@@ -258,7 +188,7 @@ def from_arrow(x: Any) -> RaggedArray:
             size = int(kind[3:])
             tail.append(size)
             start, rows = start * size, rows * size
-        elif kind in _PRIMITIVES:
+        elif kind in PRIMITIVES:
             break
         else:
             raise error.UnsupportedError(f"from_arrow: no ragged array has the Arrow type {kind!r} here")
@@ -269,5 +199,5 @@ def from_arrow(x: Any) -> RaggedArray:
         packed = elements(array.buffers[1], "uint8", (start + rows + 7) // 8)
         values = onp.unpackbits(packed, count=start + rows, bitorder="little").astype(bool)[start:]
     else:
-        values = elements(array.buffers[1], _PRIMITIVES[kind], start + rows)[start:]
+        values = elements(array.buffers[1], PRIMITIVES[kind], start + rows)[start:]
     return RaggedArray(_core.array(values.reshape(int(offsets[-1][-1]), *tail)), *offsets)

@@ -84,6 +84,9 @@ methods! {
     at_once "asnumpy" ()
         concat!("A copy of the elements as a NumPy array.\n", sections!(asnumpy)) =>
         numpy_export::to_numpy;
+    at_once "to_numpy" ()
+        concat!("A copy of the elements as a NumPy array. The name of `asnumpy` that plotting and data-frame libraries look for.\n", sections!(asnumpy)) =>
+        numpy_export::to_numpy;
     at_once "wait_to_read" ()
         concat!("Waits until the elements are computed; raises the error of a failed computation.\n", sections!(wait_to_read)) =>
         |x| wait(x, Array::wait_to_read);
@@ -202,6 +205,19 @@ grad_req : {'write', 'add', 'null'}
     attached "__dlpack__" "($self, *, stream=None, max_version=None, dl_device=None, copy=None)"
         "A DLPack capsule around the memory, once pending writes are done; see `from_dlpack`." =>
         |x, given| dlpack::export(x, given.some(0).as_deref(), given.to(1)?, given.to(2)?, given.to(3)?);
+    attached "__arrow_c_array__" "($self, requested_schema=None)"
+        "PyCapsules of a copy of the elements in Arrow's C data interface; further axes become lists of fixed size. The consumer converts them to `requested_schema`." =>
+        |x, _| {
+            let made = x.py().import("mxnet._arrow")?.call_method1("of_array", (x,))?;
+            Ok(made.unbind())
+        };
+    attached "__arrow_array__" "($self, type=None)"
+        "A `pyarrow.Array` of a copy of the elements; `pyarrow.array` calls it." =>
+        |x, given| {
+            let asked = given.some(0);
+            let made = x.py().import("mxnet._arrow")?.call_method1("of_pyarrow", (x, asked.as_deref()))?;
+            Ok(made.unbind())
+        };
     attached "__dlpack_device__" () "The device as DLPack describes it: the number of its type, and its id." =>
         |x| dlpack::device(x.get().with(x.py(), Array::device)).into_py_any(x.py());
 }
