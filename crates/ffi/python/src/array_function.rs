@@ -2,12 +2,15 @@
 
 use mxnet::core::mode::Flags;
 use mxnet::ops::elementwise::comparison;
+use mxnet::tensor::DType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::array::{Get, PyArray};
-use crate::{convert, equality, index, interop, numpy_export, operators, sharing, ufunc};
+use crate::{
+    convert, equality, index, interop, numpy_dtype, numpy_export, operators, sharing, ufunc,
+};
 
 /// Versions of the array API that `__array_namespace__` accepts.
 const API_VERSIONS: [&str; 5] = ["2021.12", "2022.12", "2023.12", "2024.12", "2025.12"];
@@ -197,7 +200,8 @@ fn unlike(name: &str, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Py<PyAny>>
         .transpose()
 }
 
-/// `func(*args, **kwargs)` with our function of the same module and name; `NotImplemented` if arrays of other libraries take part.
+/// `func(*args, **kwargs)` with our function of the same module and name; `NotImplemented` if arrays of other libraries take part. Calls that
+/// also have values of dtypes that we do not have are answered by NumPy, as is `numpy.where(mask, "yes", "no")`.
 pub fn array_function(
     py: Python<'_>,
     func: &Bound<'_, PyAny>,
@@ -226,7 +230,109 @@ pub fn array_function(
             "{module}.{name} has no counterpart in mxnet.numpy: convert the arrays with `x.asnumpy()`"
         )));
     };
-    ours.call(args, Some(kwargs)).map(Bound::unbind)
+    match ours.call(args, Some(kwargs)) {
+        Ok(result) => Ok(result.unbind()),
+        Err(error) => {
+            let of_dtypes = py.import("mxnet.error")?.getattr("DTypeError")?;
+            let answer = match error.is_instance(py, &of_dtypes) {
+                true => with_numpys_arrays(func, args, kwargs)?,
+                false => None,
+            };
+            answer.ok_or(error)
+        }
+    }
+}
+
+/// How deep lists and tuples among the arguments of a function are looked at.
+const DEPTH: usize = 2;
+
+/// Calls NumPy's function with our arrays as NumPy arrays over the same memory, if values take part that only NumPy has arrays of: text, None,
+/// and arrays of objects, text, dates or records. `None` if there are no such values, if an array has no NumPy array over its memory or is
+/// recorded for a gradient, or if NumPy refuses the call, too.
+fn with_numpys_arrays(
+    func: &Bound<'_, PyAny>,
+    args: &Bound<'_, PyTuple>,
+    kwargs: &Bound<'_, PyDict>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = func.py();
+    let numpy = py.import("numpy")?;
+    let (array, scalar) = (numpy.getattr("ndarray")?, numpy.getattr("generic")?);
+    let only_numpys = |x: &Bound<'_, PyAny>| -> PyResult<bool> {
+        if x.is_none() || x.is_instance_of::<PyString>() || x.is_instance_of::<PyBytes>() {
+            return Ok(true);
+        }
+        let is_numpys = x.is_instance(&array)? || x.is_instance(&scalar)?;
+        Ok(is_numpys && numpy_dtype::of_array(x)?.is_none())
+    };
+    let mut found = false;
+    for x in args.iter() {
+        found = found || any_of(&x, DEPTH, &only_numpys)?;
+    }
+    if !found {
+        return Ok(None);
+    }
+    let Some(args) = shared(args.as_any(), DEPTH + 1)? else {
+        return Ok(None);
+    };
+    let named = PyDict::new(py);
+    for (name, value) in kwargs.iter() {
+        let Some(value) = shared(&value, DEPTH)? else {
+            return Ok(None);
+        };
+        named.set_item(name, value)?;
+    }
+    let result = func.call(args.cast_into::<PyTuple>()?, Some(&named));
+    Ok(result.map(Bound::unbind).ok())
+}
+
+/// Whether a value, or an item of a list or tuple at most `depth` levels deep, satisfies a condition.
+fn any_of(
+    x: &Bound<'_, PyAny>,
+    depth: usize,
+    condition: &dyn Fn(&Bound<'_, PyAny>) -> PyResult<bool>,
+) -> PyResult<bool> {
+    let nested = x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>();
+    if !nested || depth == 0 {
+        return condition(x);
+    }
+    for item in x.try_iter()? {
+        if any_of(&item?, depth - 1, condition)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A value with our arrays, also those in lists and tuples, replaced by NumPy arrays over their memory; `None` if that is not possible.
+fn shared<'py>(x: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = x.py();
+    if let Ok(own) = x.cast::<PyArray>() {
+        let is_recorded = Flags::current().is_recording();
+        let possible = own.get().with(py, |x| {
+            x.device().is_host()
+                && x.dtype() != DType::BF16
+                && !(is_recorded && x.entry().is_some())
+        });
+        return match possible {
+            true => interop::numpy_asarray(x).map(Some),
+            false => Ok(None),
+        };
+    }
+    let is_list = x.is_instance_of::<PyList>();
+    if !(is_list || x.is_instance_of::<PyTuple>()) || depth == 0 {
+        return Ok(Some(x.clone()));
+    }
+    let mut items = Vec::new();
+    for item in x.try_iter()? {
+        match shared(&item?, depth - 1)? {
+            Some(item) => items.push(item),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(match is_list {
+        true => PyList::new(py, items)?.into_any(),
+        false => PyTuple::new(py, items)?.into_any(),
+    }))
 }
 
 /// The namespace of the array API.

@@ -82,8 +82,8 @@ impl Key {
         } else if let Ok(truth) = entry.cast::<PyBool>() {
             Array::scalar(Scalar::Bool(truth.is_true()), DType::Bool)
                 .map_err(|error| raise(py, error))?
-        } else if is_integer(entry)? {
-            self.items.push(IndexItem::Int(integer(entry)?));
+        } else if let Some(index) = of_other_class(entry)? {
+            self.items.push(IndexItem::Int(index));
             return Ok(());
         } else {
             from_sequence(entry)?
@@ -118,15 +118,23 @@ impl Key {
     }
 }
 
-/// Whether the object has `__index__` and is not a NumPy array; 0-d NumPy arrays have `__index__`, but are index arrays.
-fn is_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// The integer that an object gives by `__index__`. `None` if it has no such method, or is an array: of NumPy, whose 0-d arrays are index arrays,
+/// or of another library, whose `__index__` refuses all but one element.
+fn of_other_class(object: &Bound<'_, PyAny>) -> PyResult<Option<isize>> {
     static ARRAY: OnceBox<Py<PyType>> = OnceBox::new();
     let py = object.py();
     // SAFETY: a live object; the function accepts any.
-    if unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0 {
-        return Ok(false);
+    if unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0
+        || object.is_instance(ARRAY.import(py, "numpy", "ndarray")?)?
+    {
+        return Ok(None);
     }
-    Ok(!object.is_instance(ARRAY.import(py, "numpy", "ndarray")?)?)
+    match integer(object) {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) && interop::is_array_like(object) => {
+            Ok(None)
+        }
+        index => index.map(Some),
+    }
 }
 
 /// An integer, read by `__index__`.

@@ -5,7 +5,7 @@ use mxnet::core::fp_errors::checked_cast;
 use mxnet::core::mode::Flags;
 use mxnet::core::{Array, check_element, dtype_of_number};
 use mxnet::tensor::{DType, Kind, Scalar};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
@@ -223,15 +223,7 @@ fn numpys<'py>(object: &Bound<'py, PyAny>, dtype: Option<DType>) -> PyResult<Sou
     let py = object.py();
     let source = match numpy_asarray(object) {
         Ok(source) => source,
-        // `__array__` of an object may return one of our arrays, which NumPy rejects.
-        Err(error) if error.is_instance_of::<PyValueError>(py) => {
-            let own = object
-                .call_method0(crate::once_box::interned!(py, "__array__"))
-                .ok()
-                .filter(|own| own.is_instance_of::<PyArray>());
-            return own.map(Source::Ours).ok_or(error);
-        }
-        Err(error) => return Err(error),
+        Err(error) => return without_numpy(object, &error).map(Source::Ours).ok_or(error),
     };
     if numpy_dtype::of_array(&source)?.is_some() {
         return Ok(Source::NumPys(source));
@@ -246,6 +238,27 @@ fn numpys<'py>(object: &Bound<'py, PyAny>, dtype: Option<DType>) -> PyResult<Sou
         Some(dtype) => Ok(Source::NumPys(parsed(&source, dtype)?)),
         None => Ok(Source::NumPys(source)),
     }
+}
+
+/// One of our arrays from an object that NumPy cannot read: its `__array__` returns one of ours, or it has a dtype or a device that NumPy does
+/// not have and supports DLPack, as a bfloat16 tensor of PyTorch does.
+fn without_numpy<'py>(object: &Bound<'py, PyAny>, error: &PyErr) -> Option<Bound<'py, PyAny>> {
+    let py = object.py();
+    if error.is_instance_of::<PyValueError>(py) {
+        let own = object.call_method0(crate::once_box::interned!(py, "__array__"));
+        if let Some(own) = own.ok().filter(|own| own.is_instance_of::<PyArray>()) {
+            return Some(own);
+        }
+    }
+    if !error.is_instance_of::<PyException>(py)
+        || !object
+            .hasattr(crate::once_box::interned!(py, "__dlpack__"))
+            .unwrap_or(false)
+    {
+        return None;
+    }
+    let own = crate::dlpack::from_dlpack(object, None, None).ok()?;
+    Some(own.into_bound(py).into_any())
 }
 
 /// Text, None and other objects, converted by NumPy to `dtype`; to float32 for bfloat16, which NumPy does not have.
