@@ -10,9 +10,10 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from mxnet import _core
 from mxnet import numpy as np
 
-__all__ = ["use_einops"]
+__all__ = ["use_autoray", "use_einops"]
 
 
 def use_einops() -> None:
@@ -67,3 +68,40 @@ def use_einops() -> None:
 
     # The class lives as long as einops does, which finds it among the subclasses.
     vars(backends)["_mxnet_backend"] = Backend
+
+
+def use_autoray() -> None:
+    """Give autoray, and so quimb and cotengra, the functions of its backend ``mxnet`` that `mx.np` has otherwise.
+
+    autoray calls `mx.np` for our arrays without this. Some algorithms also need ``linalg.svd`` with reduced factors,
+    ``complex`` of two parts, ``scipy.linalg.solve_triangular``, and ``to_device``. Calling it again does nothing.
+
+    Raises
+    ------
+    ImportError
+        If autoray is not installed.
+    """
+    autoray = importlib.import_module("autoray")
+
+    def svd(a: np.ndarray, full_matrices: bool = False, **options: Any) -> Any:
+        return np.linalg.svd(a, full_matrices=full_matrices, **options)
+
+    def join(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
+        return real + 1j * imag
+
+    def solve_triangular(a: np.ndarray, b: np.ndarray, trans: int | str = 0, lower: bool = False) -> np.ndarray:
+        if trans not in (0, 1, 2, "N", "T", "C"):
+            raise ValueError(f"solve_triangular: `trans` must be 0, 1, 2, 'N', 'T' or 'C', found {trans!r}")
+        if trans not in (0, "N"):
+            a, lower = a.mT.conj() if trans in (2, "C") else a.mT, not lower
+        columns = b[..., None] if b.ndim == 1 else b
+        x: np.ndarray = _core.namespaces["op"]["solve_triangular"](a, columns, lower)
+        return x[..., 0] if b.ndim == 1 else x
+
+    def to_device(x: np.ndarray, device: Any) -> np.ndarray:
+        return x if device is None else x.to_device(device)
+
+    functions = {"linalg.svd": svd, "complex": join, "scipy.linalg.solve_triangular": solve_triangular}
+    for name, function in functions.items():
+        autoray.register_function("mxnet", name, function)
+    autoray.to_device.register("mxnet")(to_device)

@@ -3,6 +3,7 @@
 import numpy as onp
 import pytest
 
+import mxnet as mx
 from mxnet import autograd, interop, np
 
 einops = pytest.importorskip("einops")
@@ -89,6 +90,44 @@ def test_opt_einsum_expressions():
     found = expression(*map(np.array, hosts))
     assert isinstance(found, np.ndarray)
     onp.testing.assert_allclose(found.asnumpy(), hosts[0] @ hosts[1] @ hosts[2], rtol=0, atol=sums(30, 27))
+
+
+def complex_numbers(shape):
+    rng = onp.random.default_rng(5)
+    return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+
+
+def test_autoray_finds_what_tensor_networks_need():
+    autoray = pytest.importorskip("autoray")
+    interop.use_autoray()
+    host = complex_numbers((5, 3))
+    x = np.array(host)
+    factors = autoray.do("linalg.svd", x)
+    assert [factor.shape for factor in factors] == [(5, 3), (3,), (3, 3)]
+    u, s, vh = (factor.asnumpy() for factor in factors)
+    onp.testing.assert_allclose((u * s) @ vh, host, rtol=0, atol=5 * 3 * 2.0**-50 * 5)
+    made = autoray.do("complex", x.real, x.imag)
+    assert isinstance(made, np.ndarray)
+    onp.testing.assert_array_equal(made.asnumpy(), host)
+    assert autoray.do("sqrt", x).shape == (5, 3)
+    assert autoray.to_device(x, "cpu") is x
+    with pytest.raises(mx.error.DeviceError):
+        autoray.to_device(x, "gpu:63")
+
+
+@pytest.mark.parametrize(("trans", "lower"), [(0, False), (0, True), ("T", False), (2, True), ("C", False), (1, True)])
+@pytest.mark.parametrize("shape", [(4,), (4, 2)])
+def test_autoray_solves_triangular_systems(trans, lower, shape):
+    autoray = pytest.importorskip("autoray")
+    scipy_linalg = pytest.importorskip("scipy.linalg")
+    interop.use_autoray()
+    a, b = complex_numbers((4, 4)) + 4 * onp.eye(4), complex_numbers(shape)
+    options = {"trans": trans, "lower": lower}
+    found = autoray.do("scipy.linalg.solve_triangular", np.array(a), np.array(b), **options)
+    expected = scipy_linalg.solve_triangular(a, b, **options)
+    onp.testing.assert_allclose(found.asnumpy(), expected, rtol=0, atol=64 * 2.0**-52 * onp.abs(expected).max())
+    with pytest.raises(ValueError, match="`trans` must be 0, 1, 2, 'N', 'T' or 'C', found 'X'"):
+        autoray.do("scipy.linalg.solve_triangular", np.array(a), np.array(b), trans="X")
 
 
 def test_xarray_wraps_our_arrays():
