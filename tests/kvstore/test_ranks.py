@@ -38,10 +38,12 @@ def test_asynchronous_training_converges_and_servers_answer_each_request():
             "DistributedError: kvstore: rank 1 has ended while others do: pushpull of key 0.*ZeroDivisionError: ",
         ),
         ("asynchronous", "DistributedError: kvstore: rank 1 has ended.*ZeroDivisionError: of the second rank"),
+        ("server", "DistributedError: kvstore: the server of rank 1 failed.*ZeroDivisionError"),
         ("import", "DistributedError: kvstore: rank 1 has ended while others do: create: dist_sync.*ModuleNotFound"),
         ("quiet", "DistributedError: kvstore: rank 1 has ended while others do: create: dist_sync"),
         ("kill", r"signal 9"),
         ("interrupt", "rank 1 was interrupted in an operation and ends all ranks"),
+        ("interrupt all", "KeyboardInterrupt"),  # as Ctrl-C at the launcher
     ],
 )
 def test_a_rank_that_ends_ends_the_others(way, said):

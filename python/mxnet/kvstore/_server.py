@@ -12,6 +12,7 @@ request before it sends the next one to the same server.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import copy
 import itertools
 import json
@@ -97,7 +98,8 @@ def _error_of_server(name: str, text: str) -> Exception:
     """An exception of the class that a server names, if Python or the package has it."""
     found = getattr(error, name, None) or getattr(builtins, name, None)
     if isinstance(found, type) and issubclass(found, Exception):
-        return found(text)
+        with contextlib.suppress(TypeError):  # some classes take other arguments than a text
+            return found(text)
     return DistributedError(f"{name}: {text}")
 
 
@@ -155,8 +157,12 @@ class _Server:
                 self._processes.wait(self._comm.Irecv(host, source, _REQUEST))
                 self._serve(source, *_read_message(host))
             except Exception as problem:  # noqa: BLE001  # the program's thread raises it
-                self._processes.fail(f"kvstore: the server of rank {self._processes.rank} failed: {problem}")
+                text = (
+                    f"kvstore: the server of rank {self._processes.rank} failed\n  {type(problem).__name__}: {problem}"
+                )
                 traceback.print_exc()
+                self._processes.fail(text)
+                self._fail_others(text)
                 return
 
     def _serve(self, source: int, description: Any, arrays: list[ndarray]) -> None:
@@ -234,9 +240,12 @@ class _Server:
 
     def _announce(self, cause: str) -> None:
         """Tell the other ranks that this one ends by an error."""
-        if not cause:
-            return
-        host = _message({"failed": f"kvstore: rank {self._processes.rank} has ended\n  {cause}"}, [])
+        if cause:
+            self._fail_others(f"kvstore: rank {self._processes.rank} has ended\n  {cause}")
+
+    def _fail_others(self, text: str) -> None:
+        """Have waits of the other ranks raise a DistributedError."""
+        host = _message({"failed": text}, [])
         for rank in range(self._processes.size):
             if rank != self._processes.rank:
                 self._processes.wait(self._comm.Isend(host, rank, _REQUEST))

@@ -77,6 +77,17 @@ except ValueError as error:
     text = str(error)
 assert text.startswith("no update of "), text
 
+# A class that needs more than a text arrives as another one.
+store._barrier()
+store._set_updater(lambda key, value, stored: b"\xff".decode())
+store._barrier()
+text = "no error"
+try:
+    store.push([0, 1, 2], [np.zeros(shape) for shape in shapes[:3]])
+except (mx.error.DistributedError, UnicodeDecodeError) as error:
+    text = str(error)
+assert "invalid start byte" in text, text
+
 # Compressed gradients: the sum of what the ranks send.
 store._barrier()
 store.set_gradient_compression({"type": "2bit", "threshold": 0.5})
