@@ -62,6 +62,16 @@ def test_processes_of_a_launcher_need_mpi4py(tmp_path):
     assert "mpi4py, which is not installed\n  hint: pip install mxnet[dist]" in done.stderr
 
 
+def test_a_launcher_of_another_mpi_is_an_error():
+    program = "import mxnet as mx\nmx.kv.create('dist_sync')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100,
+        env={**os.environ, "OMPI_COMM_WORLD_SIZE": "2"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "DistributedError: kvstore: a launcher has started several processes, but MPI sees one" in done.stderr
+
+
 def test_missing_packages_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(launcher.sysconfig, "get_path", lambda name: str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -334,6 +334,8 @@ def find_processes() -> Processes | None:
     ------
     ImportError
         If there are several, and `mpi4py` is not installed.
+    DistributedError
+        If a launcher has started several, and MPI does not know of them.
     """
     global _found
     if _found is not None:
@@ -364,6 +366,12 @@ def find_processes() -> Processes | None:
     if MPI.COMM_WORLD.Get_size() == 1:
         if is_ours:
             atexit.register(MPI.Finalize)
+        if started_by_launcher():
+            raise DistributedError(
+                "kvstore: a launcher has started several processes, but MPI sees one: `mpiexec` is of another MPI than "
+                f"mpi4py, which uses {MPI.Get_library_version().split(chr(10))[0]!r}\n"
+                "  hint: `python -m mxnet.launch` finds the one of the package mpich"
+            )
         return None
     _found = Processes(MPI, is_ours)
     return _found

@@ -313,6 +313,8 @@ def create(name: str = "local") -> KVStoreBase:
         If there is no such store.
     ImportError
         If a launcher has started several processes, and the package `mpi4py`, by which they communicate, is missing.
+    mxnet.error.DistributedError
+        If the processes do not create the same store, or the launcher and `mpi4py` use different MPIs.
     mxnet.error.DeviceError
         If `name` is ``'nccl'``, and there is no GPU.
 
