@@ -320,8 +320,23 @@ def test_a_function_that_calls_itself_is_refused():
         <domain: "own", opset_import: ["": 17, "own": 1]>
         again (v) => (w) { w = own.again (v) }
     """)
-    with pytest.raises(FileFormatError):
+    with pytest.raises(FileFormatError, match=r"`own.again` calls itself"):
         mx.onnx.import_to_gluon(model)
+
+
+@pytest.mark.parametrize(
+    ("num_functions", "num_calls", "problem"), [(80, 1, "64 deep"), (10, 10, "more than 200000 nodes")]
+)
+def test_functions_that_multiply_are_refused(num_functions, num_calls, problem):
+    text = """<ir_version: 9, opset_import: ["": 17, "own": 1]>
+        outer (float[n] x) => (float[n] y) { y = own.f0 (x) }
+    """
+    for i in range(num_functions):
+        name = f"own.f{i + 1}" if i + 1 < num_functions else "Neg"
+        calls = "  ".join(f"a{j + 1} = {name} (a{j})" for j in range(num_calls))
+        text += f'<domain: "own", opset_import: ["": 17, "own": 1]> f{i} (a0) => (a{num_calls}) {{ {calls} }}\n'
+    with pytest.raises(FileFormatError, match=problem):
+        mx.onnx.import_to_gluon(onnx.parser.parse_model(text))
 
 
 def test_shapes_that_depend_on_values_run_eagerly_and_are_refused_in_a_trace():

@@ -23,9 +23,6 @@ _ALTERNATIVES = {
     "SVMRegressor": "there are no support vector machines",
 }
 
-# Functions of a model may call each other, but not themselves; this bounds what a hostile file can build.
-_MAX_DEPTH = 64
-_MAX_STEPS = 1_000_000
 # Operators that read integers of two or four bits, which are in arrays of int8 and uint8, and their inputs that may be.
 _NARROW_READERS = {"Cast": (0,), "CastLike": (0,), "DequantizeLinear": (0, 2), "Identity": (0,)}
 
@@ -61,7 +58,6 @@ class Compiler:
         self._narrow: set[str] = set()  # values of two or four bits
         self._missing: dict[str, str] = {}
         self._types: dict[str, Any] = {}
-        self._num_steps = 0
 
     def program(self) -> Program:
         """The program of the main graph. Its inputs are those without an initializer.
@@ -99,9 +95,7 @@ class Compiler:
 
     # ---- graphs ----
 
-    def _graph(
-        self, graph: Any, opsets: Mapping[str, int], is_main: bool = False, bound: Any = None, depth: int = 0
-    ) -> Program:
+    def _graph(self, graph: Any, opsets: Mapping[str, int], is_main: bool = False, bound: Any = None) -> Program:
         own: dict[str, numpy.ndarray] = {}
         for tensor in graph.initializer:
             own[tensor.name] = host_array(tensor, f"initializer `{tensor.name}`")
@@ -115,7 +109,7 @@ class Compiler:
             self.initializers = own
         inputs = [value.name for value in graph.input if value.name not in own]
         outputs = [value.name for value in graph.output]
-        steps = self._nodes(graph.node, opsets, outputs, bound or {}, depth)
+        steps = self._nodes(graph.node, opsets, outputs, bound or {})
         constants = {} if is_main else {name: ConstantArray(host) for name, host in own.items()}
         return Program(inputs, outputs, constants, steps)
 
@@ -151,21 +145,14 @@ class Compiler:
         opsets: Mapping[str, int],
         outputs: Iterable[str],
         bound: Mapping[str, Any],
-        depth: int,
     ) -> list[OperatorStep | ProgramStep]:
-        self._num_steps += len(nodes)
-        if self._num_steps > _MAX_STEPS or depth > _MAX_DEPTH:
-            raise FileFormatError(
-                f"import_to_gluon: functions of the model call each other more than {_MAX_DEPTH} deep, or have more "
-                f"than {_MAX_STEPS} nodes"
-            )
         used = set(outputs)
         for node in nodes:
             used.update(node.input)
         steps: list[OperatorStep | ProgramStep] = []
         captured: set[str] = set()
         for node in nodes:
-            step = self._node(node, opsets, bound, depth)
+            step = self._node(node, opsets, bound)
             if step is not None:
                 steps.append(step)
                 captured.update(step.captured)
@@ -176,21 +163,21 @@ class Compiler:
         return steps
 
     def _node(
-        self, node: Any, opsets: Mapping[str, int], bound: Mapping[str, Any], depth: int
+        self, node: Any, opsets: Mapping[str, int], bound: Mapping[str, Any]
     ) -> OperatorStep | ProgramStep | None:
         domain = "" if node.domain == "ai.onnx" else node.domain
         opset = opsets.get(domain, 1)
         body = self.functions.get((node.domain, node.op_type, node.overload))
         if body is not None:
-            return self._called(node, domain, opset, body, bound, depth)
+            return self._called(node, domain, opset, body, bound)
         operator = OPERATORS.get((domain, node.op_type))
         if operator is not None:
-            step = self._step(node, domain, opset, operator, opsets, bound, depth)
+            step = self._step(node, domain, opset, operator, opsets, bound)
             if operator.suits is None or operator.suits(step.call, tuple(map(bool, node.input))):
                 return step
         body = self._function_of_onnx(node, domain, opset, bound)
         if body is not None:
-            return self._called(node, domain, opset, body, bound, depth)
+            return self._called(node, domain, opset, body, bound)
         label = f"{domain or 'ai.onnx'}.{node.op_type}, opset {opset}"
         alternative = _ALTERNATIVES.get(node.op_type)
         schema = self._schema(domain, node.op_type, opset)
@@ -207,7 +194,6 @@ class Compiler:
         operator: Operator,
         opsets: Mapping[str, int],
         bound: Mapping[str, Any],
-        depth: int,
     ) -> OperatorStep:
         attributes = self._defaults(domain, node.op_type, opset)
         what = f"node `{_name(node)}` ({domain or 'ai.onnx'}.{node.op_type}, opset {opset})"
@@ -220,7 +206,7 @@ class Compiler:
         for proto in _attributes(node, bound):
             if proto.type == self.onnx.AttributeProto.TENSOR and is_narrow(proto.t.data_type):
                 self._narrow.update(node.output)
-            value = self._attribute(proto, what, opsets, bound, depth)
+            value = self._attribute(proto, what, opsets, bound)
             attributes[proto.name] = value
             for program in value if isinstance(value, list) else [value]:
                 if isinstance(program, Program):
@@ -236,9 +222,7 @@ class Compiler:
         self.read |= captured
         return step
 
-    def _called(
-        self, node: Any, domain: str, opset: int, body: Any, bound: Mapping[str, Any], depth: int
-    ) -> ProgramStep:
+    def _called(self, node: Any, domain: str, opset: int, body: Any, bound: Mapping[str, Any]) -> ProgramStep:
         """A call of a function; its body is translated for each call, with the attributes of the call."""
         given = {proto.name: proto for proto in body.attribute_proto}
         schema = self._schema(domain, node.op_type, opset)
@@ -250,7 +234,7 @@ class Compiler:
         opsets.setdefault("", opset if not domain else opsets.get("ai.onnx", 1))
         pairs = zip(body.input, node.input, strict=False)
         self._narrow.update(inner for inner, outer in pairs if outer in self._narrow)
-        steps = self._nodes(body.node, opsets, body.output, given, depth + 1)
+        steps = self._nodes(body.node, opsets, body.output, given)
         program = Program(body.input, body.output, {}, steps)
         self.read.update(node.input)
         return ProgramStep(
@@ -302,9 +286,9 @@ class Compiler:
         if schema is None:
             return {}
         defaults = ((name, attribute.default_value) for name, attribute in schema.attributes.items())
-        return {name: self._attribute(value, op_type, {}, {}, 0) for name, value in defaults if value.name}
+        return {name: self._attribute(value, op_type, {}, {}) for name, value in defaults if value.name}
 
-    def _attribute(self, proto: Any, what: str, opsets: Mapping[str, int], bound: Mapping[str, Any], depth: int) -> Any:
+    def _attribute(self, proto: Any, what: str, opsets: Mapping[str, int], bound: Mapping[str, Any]) -> Any:
         kinds = self.onnx.AttributeProto
         if proto.type == kinds.STRING:
             return proto.s.decode("utf-8", "replace")
@@ -317,9 +301,9 @@ class Compiler:
         if proto.type == kinds.SPARSE_TENSOR:
             return self._dense(proto.sparse_tensor)
         if proto.type == kinds.GRAPH:
-            return self._graph(proto.g, opsets, bound=bound, depth=depth + 1)
+            return self._graph(proto.g, opsets, bound=bound)
         if proto.type == kinds.GRAPHS:
-            return [self._graph(graph, opsets, bound=bound, depth=depth + 1) for graph in proto.graphs]
+            return [self._graph(graph, opsets, bound=bound) for graph in proto.graphs]
         if proto.type in (kinds.INTS, kinds.FLOATS):
             return list(self.onnx.helper.get_attribute_value(proto))
         if proto.type in (kinds.INT, kinds.FLOAT):

@@ -14,6 +14,9 @@ from mxnet.onnx._package import onnx_package
 
 __all__ = ["MAX_MESSAGE_BYTES", "host_array", "name_of_type", "read_model"]
 
+# What the functions of a model may be, whose calls are followed: bounds for hostile files.
+_MAX_DEPTH = 64
+_MAX_NODES = 200_000
 # Bytes of a message that protobuf can write, which the checker and shape inference need.
 MAX_MESSAGE_BYTES = 2**31 - 1
 
@@ -77,6 +80,7 @@ def read_model(model_file: Any, function: str, with_data: bool = True) -> tuple[
             raise FileFormatError(f"{function}: this is no ONNX model: {error}") from error
     if not model.HasField("graph"):
         raise FileFormatError(f"{function}: this is no ONNX model: it has no graph")
+    _check_calls(model, function)
     outline = _outline(onnx, model)
     if outline.ByteSize() <= MAX_MESSAGE_BYTES:
         try:
@@ -86,6 +90,43 @@ def read_model(model_file: Any, function: str, with_data: bool = True) -> tuple[
     if with_data:
         _read_external_data(onnx, model, folder, function)
     return model, outline
+
+
+def _check_calls(model: Any, function: str) -> None:
+    """Refuse functions of the model that call themselves, or whose calls are too many to be followed."""
+    bodies = {(body.domain, body.name, body.overload): body for body in model.functions}
+    sizes: dict[Any, int] = {}
+    active: set[Any] = set()
+
+    def num_nodes(nodes: Any) -> int:
+        total = 0
+        for node in nodes:
+            total += 1
+            for attribute in node.attribute:
+                graphs = [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs
+                total += sum(num_nodes(graph.node) for graph in graphs)
+            key = (node.domain, node.op_type, node.overload)
+            if key in bodies:
+                total += size(key)
+            if total > _MAX_NODES:
+                raise FileFormatError(
+                    f"{function}: with all calls of functions the model has more than {_MAX_NODES} nodes"
+                )
+        return total
+
+    def size(key: Any) -> int:
+        if key not in sizes:
+            if key in active or len(active) > _MAX_DEPTH:
+                name = f"{key[0]}.{key[1]}"
+                raise FileFormatError(
+                    f"{function}: the model's function `{name}` calls itself, or is called more than {_MAX_DEPTH} deep"
+                )
+            active.add(key)
+            sizes[key] = num_nodes(bodies[key].node)
+            active.remove(key)
+        return sizes[key]
+
+    num_nodes(model.graph.node)
 
 
 def _outline(onnx: Any, model: Any) -> Any:
