@@ -33,6 +33,9 @@ _TESTING_S = 2e-3
 _FIRST_PAUSE_S = 50e-6
 _LONGEST_PAUSE_S = 1e-3
 
+# A rank that ends all others leaves the launcher this time to read what it has printed.
+_BEFORE_ABORT_S = 0.5
+
 # Not every system has `sched_yield`.
 _yield_processor: Callable[[], None] = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 
@@ -275,6 +278,8 @@ class Processes:
             print(f"kvstore: rank {self.rank} was interrupted in an operation and ends all ranks", file=sys.stderr)
             sys.stdout.flush()
             sys.stderr.flush()
+            # The launcher passes on what was printed as long as the ranks run.
+            time.sleep(_BEFORE_ABORT_S)
             self._mpi.COMM_WORLD.Abort(1)
             # MPI may only ask the launcher to end the ranks, and return.
             os._exit(1)
