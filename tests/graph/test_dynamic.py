@@ -228,6 +228,23 @@ def test_sizes_that_are_halved_are_found_by_the_operators_rules():
     assert len(compiled.trace_report()) == 1
 
 
+def test_products_of_lengths_that_operators_give():
+    layers = nn.HybridSequential()
+    layers.add(nn.Conv2D(4, 3, strides=2), nn.MaxPool2D(2))
+    layers.initialize()
+    layers(data(1, 3, 20, 24))
+
+    def flat(x):
+        y = layers(x)
+        return y.reshape(y.shape[0], y.shape[1], y.shape[2] * y.shape[3]).sum(axis=1)
+
+    compiled = mx.jit(flat, dynamic=[mx.InputSpec("n", 3, "h", "w")])
+    for shape in ((1, 3, 20, 24), (2, 3, 24, 62), (3, 3, 29, 44), (2, 3, 22, 23)):
+        x = data(*shape)
+        assert bits(compiled(x)) == bits(flat(x))
+    assert len(compiled.trace_report()) == 1
+
+
 def test_arrays_in_another_order_have_a_graph_of_their_own():
     compiled = mx.jit(lambda x: np.exp(x).reshape(-1), dynamic=True)
     for x in (data(4, 3), data(3, 4).T, data(8, 3)[::2]):

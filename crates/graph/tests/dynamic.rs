@@ -19,6 +19,14 @@ fn values_are_fitted_at_two_sizes_and_checked_at_the_third() {
 }
 
 #[test]
+fn products_are_preferred_to_lines_through_their_values() {
+    // 9 * 2, 8 * 3, 7 * 6; also 6 w + 6.
+    let found = fit_whole([18, 24, 42], &[[9, 8, 7], [2, 3, 6]]);
+    let found = found.and_then(|x| x.at(&[Some(10), Some(4)]));
+    assert_eq!(found, Some(40));
+}
+
+#[test]
 fn quotients_are_exact() {
     let symbols = [[4, 5, 9]];
     let values = symbols[0].map(|n| 1.0 / (3 * n) as f64);

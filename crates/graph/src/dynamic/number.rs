@@ -131,20 +131,25 @@ pub fn fit_whole(values: Three<i64>, symbols: &[Three<i64>]) -> Option<Polynomia
     if values[0] == values[1] && values[1] == values[2] {
         return Some(Polynomial::new(values[0], 0, &[]));
     }
-    candidates(symbols, |products, sizes| {
-        let step = sizes[1].checked_sub(sizes[0])?;
-        let difference = values[1].checked_sub(values[0])?;
-        if step == 0 || difference == 0 || difference % step != 0 {
-            return None;
-        }
-        let factor = difference / step;
-        if products.len() > 1 && factor != 1 {
-            return None;
-        }
-        let constant = values[0].checked_sub(factor.checked_mul(sizes[0])?)?;
-        let third = constant.checked_add(factor.checked_mul(sizes[2])?)?;
-        (third == values[2]).then(|| Polynomial::new(constant, factor, products))
-    })
+    let fitted = |may_add: fn(i64) -> bool| {
+        candidates(symbols, |products, sizes| {
+            let step = sizes[1].checked_sub(sizes[0])?;
+            let difference = values[1].checked_sub(values[0])?;
+            if step == 0 || difference == 0 || difference % step != 0 {
+                return None;
+            }
+            let factor = difference / step;
+            if products.len() > 1 && factor != 1 {
+                return None;
+            }
+            let constant = values[0].checked_sub(factor.checked_mul(sizes[0])?)?;
+            let third = constant.checked_add(factor.checked_mul(sizes[2])?)?;
+            (third == values[2] && may_add(constant))
+                .then(|| Polynomial::new(constant, factor, products))
+        })
+    };
+    // Multiples first: three values of a product may lie on a line by chance, as a function of one of its sizes.
+    fitted(|constant| constant == 0).or_else(|| fitted(|_| true))
 }
 
 /// Whether the values are a multiple of one symbol plus a constant.
