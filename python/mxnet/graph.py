@@ -125,8 +125,23 @@ def _built(form: Any, arrays: list[ndarray]) -> Any:
     return tuple(items) if kind == "tuple" else items
 
 
-def _document(found: Any, names: Mapping[int, str], name: str) -> tuple[dict[str, Any], list[tuple[str, ndarray]]]:
-    """The entries of a file for a graph with the structure of its results, and the arrays it needs, by name."""
+def document(found: Any, names: Mapping[int, str], name: str) -> tuple[dict[str, Any], list[tuple[str, ndarray]]]:
+    """The entries of a file for a graph.
+
+    Parameters
+    ----------
+    found : (_core.CompiledGraph, object)
+        The graph, and its nested results with `slot(i)` in place of array i.
+    names : mapping of int to str
+        Names of known arrays by their storages.
+    name : str
+        What errors call the function.
+
+    Returns
+    -------
+    (dict, list of (str, ndarray))
+        The entries, and the arrays that the graph needs.
+    """
     graph, results = found
     form = _described(results, name)
     text, arrays = graph.export(dict(names))
@@ -136,13 +151,13 @@ def _document(found: Any, names: Mapping[int, str], name: str) -> tuple[dict[str
         operators.add(entry.get("op"))
         return entry
 
-    document = json.loads(text, object_hook=noted) | {"results": form}
+    entries = json.loads(text, object_hook=noted) | {"results": form}
     if PART_OPERATOR in operators:
         raise UnsupportedError(
             f"{name}.export: a partitioner written in Python compiled a part of the graph, and a file does not hold "
             "its code; export the network without it, after `optimize_for(x, clear=True)`"
         )
-    return document, arrays
+    return entries, arrays
 
 
 def _computed(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,31 +215,31 @@ def write(
     """
     from mxnet.gluon._checkpoint import save_arrays
 
-    document, arrays = _document(found, names, name)
+    entries, arrays = document(found, names, name)
     left_out = ""
     if trained is not None:
         try:
-            other, others = _document(trained, names, name)
+            other, others = document(trained, names, name)
         except UnsupportedError as error:
-            other, others, left_out = document, [], str(error)
-        if _arguments(other) != _arguments(document):
+            other, others, left_out = entries, [], str(error)
+        if _arguments(other) != _arguments(entries):
             left_out = "the two graphs differ in the lengths that their arguments may have"
-        elif _computed(other) != _computed(document):
+        elif _computed(other) != _computed(entries):
             written, known = dict(arrays), set(names.values())
             new_names = {n: n if n in known else _name_of_constant(x, n, written, known) for n, x in others}
             for entry in other["inputs"]:
                 if "array" in entry:
                     entry["array"] = new_names[entry["array"]]
             arrays = list({**written, **{new_names[n]: x for n, x in others}}.items())
-            document["training"] = other
-    document["trainable"] = [name for name, parameter in parameters.items() if parameter.grad_req != "null"]
+            entries["training"] = other
+    entries["trainable"] = [name for name, parameter in parameters.items() if parameter.grad_req != "null"]
     if forms is not None:
-        document["arguments"] = list(forms)
+        entries["arguments"] = list(forms)
     values = {name: parameters[name].data() if name in parameters else array for name, array in arrays}
     symbol_file, param_file = files
 
     def write_text(path: str) -> None:
-        Path(path).write_text(json.dumps(document), encoding="utf-8")
+        Path(path).write_text(json.dumps(entries), encoding="utf-8")
 
     save_arrays(param_file, values, {"format": "mxnet"})
     write_atomically(symbol_file, write_text)

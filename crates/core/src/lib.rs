@@ -62,7 +62,7 @@ pub use launch::Pool;
 pub use methods::sum_to;
 pub use opdef::{
     Amp, Bundle, Cost, Cpu, Expansion, Fold, Form, FpErrors, Grad, GradRule, Grads, InferFn,
-    Inferred, Keep, Known, OnOverflow, Onnx, OpDef, OutSpec, Pole, Probe, Rng, ScalarPart, Sparse,
+    Inferred, Keep, Known, OnOverflow, OpDef, OutSpec, Pole, Probe, Rng, ScalarPart, Sparse,
     Surface, Viewed, Warned, Warning, Words, ZeroDimResult, one, one_of,
 };
 pub use read::{ArrayReadGuard, copy_if_ready, read_all};

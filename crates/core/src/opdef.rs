@@ -110,8 +110,9 @@ pub struct OpDef {
     pub batch: Batch,
     /// What the Python object of a 0-d result stands for.
     pub zero_dim: ZeroDimResult,
-    /// The equivalent ONNX operator.
-    pub onnx: Onnx,
+    /// For elementwise operators: type of the ONNX operator that computes the same from the same operands, all of one dtype. `None` if there is none,
+    /// or if it has attributes; `mxnet/onnx` in Python has the translations of other operators.
+    pub onnx: Option<&'static str>,
     /// How it treats sparse operands.
     pub sparse: Sparse,
     /// How automatic mixed precision treats it.
@@ -434,22 +435,6 @@ pub enum Rng {
     Derived,
 }
 
-/// The equivalent ONNX operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Onnx {
-    /// One node of this type.
-    Node {
-        /// Operator type.
-        ty: &'static str,
-        /// First opset in which it has this form.
-        since: u32,
-    },
-    /// Several nodes, made at export.
-    Composite,
-    /// ONNX has no equivalent.
-    None,
-}
-
 /// How an operator treats sparse operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sparse {
@@ -532,7 +517,7 @@ impl OpDef {
         is_impure: false,
         is_sequential: false,
         batch: Batch::None,
-        onnx: Onnx::None,
+        onnx: None,
         sparse: Sparse::Dense,
         amp: Amp::Follow,
         cost: Cost::PerKiB(100),
@@ -569,7 +554,6 @@ impl OpDef {
     /// An operator that calls others.
     pub const COMPOSITE: OpDef = OpDef {
         grad: Grad::Derived,
-        onnx: Onnx::Composite,
         ..OpDef::DEFAULT
     };
 

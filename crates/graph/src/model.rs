@@ -86,6 +86,19 @@ impl Model {
         &self.traced.graph
     }
 
+    /// The graph for arguments of these shapes, before the passes: as it was read, or for the sizes of dynamic axes.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the graph is not valid for these sizes.
+    pub fn graph_for(&self, shapes: &[&[usize]]) -> Result<Graph> {
+        let Some(template) = &self.template else {
+            return Ok(self.traced.graph.clone());
+        };
+        let graph = template.at(&template.sizes_of(shapes)?)?;
+        verify(&graph)?;
+        Ok(graph)
+    }
+
     /// Runs the graph. The arguments must have the dtypes and shapes that it was traced with, except for dynamic axes.
     ///
     /// # Errors

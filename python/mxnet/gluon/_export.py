@@ -22,7 +22,12 @@ from mxnet.ragged._traced import LongestUnknownError
 if TYPE_CHECKING:
     from mxnet.gluon.block import Block
 
-__all__ = ["write_graph"]
+__all__ = ["prediction_graph", "write_graph"]
+
+# Passes that prepare a graph for our kernels.
+_OF_COMPILED_GRAPHS = (
+    *("forward_copies", "remove_copies", "fuse_epilogues", "repeat_cheap_nodes", "gather_independent_nodes", "fuse"),
+)
 
 
 def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: int) -> tuple[str, str]:
@@ -53,22 +58,9 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
     from mxnet import graph as graphs
 
     name = type(block).__name__
-    last: Any = None if compiled is None else compiled.last_arguments()
-    if compiled is not None and last is None and compiled.trace_report():
-        raise RuntimeError(
-            f"{name}.export: shapes of its results depend on values, which a graph in a file does not know\n"
-            "  hint: export the part of the network before the mask, or weight elements instead of leaving them out"
-        )
-    if compiled is None or last is None:
-        raise RuntimeError(
-            f"{name}.export: call `hybridize()`, then the block once with arrays like those of later calls"
-        )
-    args, kwargs, dtype = last
+    found, forms, (args, kwargs, dtype) = prediction_graph(block, compiled, f"{name}.export")
+    assert compiled is not None  # `prediction_graph` refuses other blocks
     options: GraphOptions = block._graph_options  # type: ignore[attr-defined]  # of hybrid blocks, which alone are compiled
-    with autograd.pause(), autograd.predict_mode(), autocast(dtype):
-        found, forms = _graph(compiled, args, kwargs, options, name)
-    if found is None:
-        raise RuntimeError(f"{name}.export: shapes of its results depend on values")
     trained, problem = None, "shapes of its results depend on values"
     with autograd.pause(), autograd.train_mode(), autocast(dtype):
         try:
@@ -84,6 +76,71 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
     if trained is None or left_out:
         warn_caller(f"{name}.export: the file is for prediction, no graph for training mode: {left_out or problem}")
     return files
+
+
+def prediction_graph(
+    block: Block,
+    compiled: Compiled | None,
+    caller: str,
+    specs: list[InputSpec | None] | None = None,
+    *,
+    any_batch: bool = True,
+) -> tuple[Any, Any, Any]:
+    """The graph of a block's last call in prediction mode.
+
+    Parameters
+    ----------
+    block : Block
+    compiled : Compiled or None
+        The block's compiled `forward`; None if it is not hybridized.
+    caller : str
+        What errors call the function.
+    specs : list of InputSpec or None, optional
+        Which axes of the arguments may have any length. By default the first, as far as the block can.
+    any_batch : bool
+        Without `specs`: False for a graph for arrays of the sizes of the last call only, whose operators are those that
+        the block calls.
+
+    Returns
+    -------
+    (found, forms, last)
+        The graph with the structure of its results; forms of sparse and ragged arguments; positional arguments, keyword
+        arguments and dtype of mixed precision of the last call.
+
+    Raises
+    ------
+    RuntimeError
+        If the block is not hybridized or was not called yet, or shapes of its results depend on values.
+    UnsupportedError
+        If there is no graph for the lengths that `specs` say.
+    """
+    from mxnet import graph as graphs
+
+    last: Any = None if compiled is None else compiled.last_arguments()
+    if compiled is not None and last is None and compiled.trace_report():
+        raise RuntimeError(
+            f"{caller}: shapes of its results depend on values, which a graph in a file does not know\n"
+            "  hint: export the part of the network before the mask, or weight elements instead of leaving them out"
+        )
+    if compiled is None or last is None:
+        raise RuntimeError(f"{caller}: call `hybridize()`, then the block once with arrays like those of later calls")
+    args, kwargs, dtype = last
+    options: GraphOptions = block._graph_options  # type: ignore[attr-defined]  # of hybrid blocks, which alone are compiled
+    with autograd.pause(), autograd.predict_mode(), autocast(dtype):
+        if specs is None and not any_batch and not any(map(has_parts, (*args, *kwargs.values()))):
+            function = compiled.__wrapped__  # type: ignore[attr-defined]
+            untouched = Compiled(function, _OF_COMPILED_GRAPHS, None, options.backend)
+            found, forms = untouched.graph_for(args, kwargs, graphs.slot), None
+        elif specs is None:
+            found, forms = _graph(compiled, args, kwargs, options, type(block).__name__)
+        else:
+            found, note = _graph_of_any_lengths(compiled.__wrapped__, args, specs, options)  # type: ignore[attr-defined]
+            forms = None
+            if found is None:
+                raise UnsupportedError(f"{caller}: the network has no graph for any length of these axes: {note}")
+    if found is None:
+        raise RuntimeError(f"{caller}: shapes of its results depend on values")
+    return found, forms, last
 
 
 def _graph(compiled: Compiled, args: Any, kwargs: Any, options: GraphOptions, name: str) -> tuple[Any, Any]:

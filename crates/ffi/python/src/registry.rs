@@ -72,6 +72,7 @@ fn describe<'py>(
     entry.set_item("dtypes", dtypes)?;
     entry.set_item("elementwise", matches!(op.cpu, Cpu::Map(_)))?;
     entry.set_item("view", matches!(op.cpu, Cpu::View(_)))?;
+    entry.set_item("composite", matches!(op.cpu, Cpu::Composite(_)))?;
     entry.set_item(
         "form",
         match op.form {
@@ -105,13 +106,7 @@ fn describe<'py>(
     entry.set_item("positions", positions.map(|p| p.name).collect::<Vec<_>>())?;
     entry.set_item("version", op.version)?;
     entry.set_item("samples", !matches!(op.rng, mxnet::core::Rng::No))?;
-    entry.set_item(
-        "onnx",
-        match op.onnx {
-            mxnet::core::Onnx::Node { ty, since } => Some((ty, since)),
-            _ => None,
-        },
-    )?;
+    entry.set_item("onnx", op.onnx)?;
     entry.set_item("range", (op.probe.range.start, op.probe.range.end))?;
     entry.set_item("oracle", op.probe.oracle)?;
     entry.set_item("ulp32", op.probe.ulp32)?;

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::memory_order::{axes_in_order, inverse};
 use crate::mode::{Flags, current_device};
-use crate::opdef::{Cost, Cpu, FpErrors, Grad, Onnx, OpDef, Probe, Surface, ZeroDimResult, one_of};
+use crate::opdef::{Cost, Cpu, FpErrors, Grad, OpDef, Probe, Surface, ZeroDimResult, one_of};
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, cpu};
 
@@ -44,10 +44,6 @@ const CONSTANT: OpDef = OpDef {
         (context.str("order") == "F").then(|| (0..ndim).rev().collect())
     }),
     grad: Grad::Stop("it depends on no array"),
-    onnx: Onnx::Node {
-        ty: "ConstantOfShape",
-        since: 9,
-    },
     cost: Cost::PerKiB(30),
     probe: Probe::calls(&[
         "(2, 3)",
@@ -169,7 +165,6 @@ pub static FULL: OpDef = OpDef {
         new(context, natural, Content::of(value))
     }),
     grad: Grad::Derived,
-    onnx: Onnx::Composite,
     cost: OpDef::COMPOSITE.cost,
     probe: Probe::calls(&[
         "(2, 3), 1.5",
@@ -387,10 +382,6 @@ const MADE: OpDef = OpDef {
         )
     },
     grad: Grad::Stop("it depends on no array"),
-    onnx: Onnx::Node {
-        ty: "ConstantOfShape",
-        since: 9,
-    },
     cost: Cost::PerKiB(30),
     ..OpDef::DEFAULT
 };

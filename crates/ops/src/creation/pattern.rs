@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::mode::current_device;
 use crate::nn::operand::Staged;
-use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Surface, one_of};
 use crate::reduce::running_product;
 use crate::shape::{flip, narrow, pad_with};
 
@@ -135,10 +135,6 @@ pub static EYE: OpDef = OpDef {
     ",
     infer: counted,
     cpu: Cpu::Kernel(|context| diagonal(context, context.int("k"))),
-    onnx: Onnx::Node {
-        ty: "EyeLike",
-        since: 9,
-    },
     probe: Probe::calls(&["3", "2, 4", "3, 3, 1", "3, 4, -2", "0", "2, dtype='int32'"]),
     ..PATTERN
 };

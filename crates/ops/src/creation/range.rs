@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::nn::operand::{Staged, dense};
-use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one_of};
 use crate::shape::{concatenate, narrow};
 use crate::types::{check_element, dtype_of_number};
 use crate::{Outputs, cpu};
@@ -57,10 +57,6 @@ pub static ARANGE: OpDef = OpDef {
     infer: range,
     cpu: Cpu::Kernel(fill_range),
     grad: Grad::Stop("it depends on no array"),
-    onnx: Onnx::Node {
-        ty: "Range",
-        since: 11,
-    },
     cost: Cost::PerKiB(300),
     probe: Probe::calls(&[
         "5",

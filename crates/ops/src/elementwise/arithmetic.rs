@@ -7,7 +7,7 @@ use crate::Array;
 use crate::autograd::GradContext;
 use crate::elementwise::comparison::{EQUAL, GREATER, LESS};
 use crate::error::Result;
-use crate::opdef::{Cpu, Fold, FpErrors, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface};
+use crate::opdef::{Cpu, Fold, FpErrors, Grad, Keep, OpDef, Pole, Probe, Sparse, Surface};
 use crate::reduce::{CUMMAX, CUMMIN, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM};
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -51,10 +51,7 @@ pub static ADD: OpDef = OpDef {
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| Ok(g.dy(0).clone())])
     }),
-    onnx: Onnx::Node {
-        ty: "Add",
-        since: 7,
-    },
+    onnx: Some("Add"),
     probe: Probe::STANDARD.ulp(0),
     fold: Fold::from(Scalar::I64(0)).by(&SUM).steps_by(&CUMSUM),
     ..OpDef::BINARY
@@ -74,10 +71,7 @@ pub static SUBTRACT: OpDef = OpDef {
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.elementwise(&[&|| Ok(g.dy(0).clone()), &|| g.dy(0).neg()])
     }),
-    onnx: Onnx::Node {
-        ty: "Sub",
-        since: 7,
-    },
+    onnx: Some("Sub"),
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::BINARY
 };
@@ -103,10 +97,7 @@ pub static MULTIPLY: OpDef = OpDef {
             g.dy(0).mul(&g.input(0).conj()?)
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Mul",
-        since: 7,
-    },
+    onnx: Some("Mul"),
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
     fold: Fold::from(Scalar::I64(1)).by(&PROD).steps_by(&CUMPROD),
@@ -140,10 +131,7 @@ pub static DIVIDE: OpDef = OpDef {
             g.dy(0).mul(&slope.conj()?)?.neg()
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Div",
-        since: 7,
-    },
+    onnx: Some("Div"),
     probe: Probe::over(0.5..2.0).ulp(1),
     ..OpDef::BINARY
 };
@@ -199,10 +187,6 @@ pub static REMAINDER: OpDef = OpDef {
             g.dy(0).mul(&g.input(0).floor_div(g.input(1))?)?.neg()
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Mod",
-        since: 10,
-    },
     probe: Probe::over(0.5..8.0).ulp(0),
     ..OpDef::BINARY
 };
@@ -281,10 +265,7 @@ pub static NEGATIVE: OpDef = OpDef {
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::NEGATIVE),
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| g.dy(0).neg()])),
-    onnx: Onnx::Node {
-        ty: "Neg",
-        since: 6,
-    },
+    onnx: Some("Neg"),
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::UNARY
@@ -302,10 +283,7 @@ pub static POSITIVE: OpDef = OpDef {
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::POSITIVE),
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone())])),
-    onnx: Onnx::Node {
-        ty: "Identity",
-        since: 1,
-    },
+    onnx: Some("Identity"),
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::UNARY
@@ -332,10 +310,7 @@ pub static ABSOLUTE: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])
     }),
-    onnx: Onnx::Node {
-        ty: "Abs",
-        since: 6,
-    },
+    onnx: Some("Abs"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(0.25..2.0).ulp(1),
     ..OpDef::UNARY
@@ -355,10 +330,7 @@ pub static FABS: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.input(0).sign()?)])
     }),
-    onnx: Onnx::Node {
-        ty: "Abs",
-        since: 6,
-    },
+    onnx: Some("Abs"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(0.25..2.0).ulp(0),
     ..OpDef::UNARY
@@ -388,10 +360,7 @@ pub static SIGN: OpDef = OpDef {
             g.dy(0).sub(&s.mul(&along)?)?.div(&g.input(0).abs()?)
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Sign",
-        since: 9,
-    },
+    onnx: Some("Sign"),
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(1),
     ..OpDef::UNARY
@@ -421,10 +390,7 @@ pub static RECIPROCAL: OpDef = OpDef {
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.output(0).square()?.conj()?)?.neg()])
     }),
-    onnx: Onnx::Node {
-        ty: "Reciprocal",
-        since: 6,
-    },
+    onnx: Some("Reciprocal"),
     probe: Probe::over(0.5..2.0).ulp(1),
     ..OpDef::UNARY
 };
@@ -451,7 +417,6 @@ pub static SQUARE: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.input(0).conj()?)?.scale(2.0)])
     }),
-    onnx: Onnx::Composite,
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::UNARY
@@ -496,10 +461,7 @@ pub static MAXIMUM: OpDef = OpDef {
             g.dy(0).mul(&share(g, &GREATER, 1, 0)?)
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Max",
-        since: 8,
-    },
+    onnx: Some("Max"),
     probe: Probe::STANDARD.ulp(0),
     fold: Fold::UNORDERED.by(&MAX).steps_by(&CUMMAX),
     ..OpDef::BINARY
@@ -521,10 +483,7 @@ pub static MINIMUM: OpDef = OpDef {
             g.dy(0).mul(&share(g, &LESS, 1, 0)?)
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Min",
-        since: 8,
-    },
+    onnx: Some("Min"),
     probe: Probe::STANDARD.ulp(0),
     fold: Fold::UNORDERED.by(&MIN).steps_by(&CUMMIN),
     ..OpDef::BINARY
@@ -546,7 +505,6 @@ pub static FMAX: OpDef = OpDef {
             g.dy(0).mul(&share(g, &GREATER, 1, 0)?)
         }])
     }),
-    onnx: Onnx::None,
     probe: Probe::STANDARD.ulp(0),
     fold: Fold::UNORDERED,
     ..OpDef::BINARY
@@ -568,7 +526,6 @@ pub static FMIN: OpDef = OpDef {
             g.dy(0).mul(&share(g, &LESS, 1, 0)?)
         }])
     }),
-    onnx: Onnx::None,
     probe: Probe::STANDARD.ulp(0),
     fold: Fold::UNORDERED,
     ..OpDef::BINARY

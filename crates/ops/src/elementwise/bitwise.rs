@@ -3,7 +3,7 @@
 use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
 
-use crate::opdef::{Cpu, Fold, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Fold, Grad, OpDef, Probe, Surface};
 use crate::types::Types;
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -29,10 +29,7 @@ pub static BITWISE_AND: OpDef = OpDef {
     types: Types::BITS,
     cpu: Cpu::Map(&map::BITWISE_AND),
     grad: DISCRETE,
-    onnx: Onnx::Node {
-        ty: "BitwiseAnd",
-        since: 18,
-    },
+    onnx: Some("BitwiseAnd"),
     probe: Probe::over(0.0..8.0).ulp(0),
     fold: Fold::from(Scalar::I64(-1)),
     ..OpDef::BINARY
@@ -50,10 +47,7 @@ pub static BITWISE_OR: OpDef = OpDef {
     types: Types::BITS,
     cpu: Cpu::Map(&map::BITWISE_OR),
     grad: DISCRETE,
-    onnx: Onnx::Node {
-        ty: "BitwiseOr",
-        since: 18,
-    },
+    onnx: Some("BitwiseOr"),
     probe: Probe::over(0.0..8.0).ulp(0),
     fold: Fold::from(Scalar::I64(0)),
     ..OpDef::BINARY
@@ -71,10 +65,7 @@ pub static BITWISE_XOR: OpDef = OpDef {
     types: Types::BITS,
     cpu: Cpu::Map(&map::BITWISE_XOR),
     grad: DISCRETE,
-    onnx: Onnx::Node {
-        ty: "BitwiseXor",
-        since: 18,
-    },
+    onnx: Some("BitwiseXor"),
     probe: Probe::over(0.0..8.0).ulp(0),
     fold: Fold::from(Scalar::I64(0)),
     ..OpDef::BINARY
@@ -98,10 +89,7 @@ pub static INVERT: OpDef = OpDef {
     types: Types::BITS,
     cpu: Cpu::Map(&map::INVERT),
     grad: DISCRETE,
-    onnx: Onnx::Node {
-        ty: "BitwiseNot",
-        since: 18,
-    },
+    onnx: Some("BitwiseNot"),
     probe: Probe::over(0.0..8.0).ulp(0),
     ..OpDef::UNARY
 };
@@ -118,10 +106,6 @@ pub static LEFT_SHIFT: OpDef = OpDef {
     types: Types::INTEGER,
     cpu: Cpu::Map(&map::LEFT_SHIFT),
     grad: DISCRETE,
-    onnx: Onnx::Node {
-        ty: "BitShift",
-        since: 11,
-    },
     probe: Probe::over(0.0..8.0).ulp(0),
     ..OpDef::BINARY
 };
@@ -141,10 +125,6 @@ pub static RIGHT_SHIFT: OpDef = OpDef {
     types: Types::INTEGER,
     cpu: Cpu::Map(&map::RIGHT_SHIFT),
     grad: DISCRETE,
-    onnx: Onnx::Node {
-        ty: "BitShift",
-        since: 11,
-    },
     probe: Probe::over(0.0..8.0).ulp(0),
     ..OpDef::BINARY
 };

@@ -7,7 +7,7 @@ use super::logic::{LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
 use crate::eager::into_outs;
 use crate::error::{Error, Result};
 use crate::invoke::Call;
-use crate::opdef::{Cpu, Expansion, Grad, OnOverflow, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Expansion, Grad, OnOverflow, OpDef, Probe, Surface};
 use crate::types::Types;
 use crate::{Array, Outputs};
 
@@ -148,10 +148,7 @@ pub static EQUAL: OpDef = OpDef {
         array([ True, False,  True])
     ",
     cpu: Cpu::Map(&map::EQUAL),
-    onnx: Onnx::Node {
-        ty: "Equal",
-        since: 11,
-    },
+    onnx: Some("Equal"),
     ..COMPARISON
 };
 
@@ -165,7 +162,6 @@ pub static NOT_EQUAL: OpDef = OpDef {
         array([False,  True, False])
     ",
     cpu: Cpu::Map(&map::NOT_EQUAL),
-    onnx: Onnx::None,
     ..COMPARISON
 };
 
@@ -179,10 +175,7 @@ pub static LESS: OpDef = OpDef {
         array([ True, False, False])
     ",
     cpu: Cpu::Map(&map::LESS),
-    onnx: Onnx::Node {
-        ty: "Less",
-        since: 9,
-    },
+    onnx: Some("Less"),
     ..COMPARISON
 };
 
@@ -196,10 +189,7 @@ pub static LESS_EQUAL: OpDef = OpDef {
         array([ True,  True, False])
     ",
     cpu: Cpu::Map(&map::LESS_EQUAL),
-    onnx: Onnx::Node {
-        ty: "LessOrEqual",
-        since: 12,
-    },
+    onnx: Some("LessOrEqual"),
     ..COMPARISON
 };
 
@@ -213,10 +203,7 @@ pub static GREATER: OpDef = OpDef {
         array([False, False,  True])
     ",
     cpu: Cpu::Map(&map::GREATER),
-    onnx: Onnx::Node {
-        ty: "Greater",
-        since: 9,
-    },
+    onnx: Some("Greater"),
     ..COMPARISON
 };
 
@@ -230,9 +217,6 @@ pub static GREATER_EQUAL: OpDef = OpDef {
         array([False,  True,  True])
     ",
     cpu: Cpu::Map(&map::GREATER_EQUAL),
-    onnx: Onnx::Node {
-        ty: "GreaterOrEqual",
-        since: 12,
-    },
+    onnx: Some("GreaterOrEqual"),
     ..COMPARISON
 };

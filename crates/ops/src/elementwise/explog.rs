@@ -13,7 +13,7 @@ use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 use crate::opdef::{
-    Amp, Cost, Cpu, Fold, FpErrors, Grad, Grads, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
+    Amp, Cost, Cpu, Fold, FpErrors, Grad, Grads, Keep, OpDef, Pole, Probe, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -73,10 +73,7 @@ pub static EXP: OpDef = OpDef {
     },
     cpu: Cpu::Map(&map::EXP),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| Ok(g.output(0).clone())])),
-    onnx: Onnx::Node {
-        ty: "Exp",
-        since: 6,
-    },
+    onnx: Some("Exp"),
     probe: Probe::over(-4.0..4.0),
     ..FUNCTION
 };
@@ -132,10 +129,7 @@ pub static LOG: OpDef = OpDef {
     },
     cpu: Cpu::Map(&map::LOG),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).reciprocal()])),
-    onnx: Onnx::Node {
-        ty: "Log",
-        since: 6,
-    },
+    onnx: Some("Log"),
     probe: Probe::over(0.25..4.0),
     ..FUNCTION
 };
@@ -217,10 +211,7 @@ pub static SQRT: OpDef = OpDef {
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).reciprocal()?.scale(0.5)])
     }),
-    onnx: Onnx::Node {
-        ty: "Sqrt",
-        since: 6,
-    },
+    onnx: Some("Sqrt"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(0.25..4.0).ulp(0),
     ..FUNCTION
@@ -350,10 +341,7 @@ pub static POWER: OpDef = OpDef {
     },
     cpu: Cpu::Map(&map::POWER),
     grad: Grad::Rule(Keep::ALL, power_gradients),
-    onnx: Onnx::Node {
-        ty: "Pow",
-        since: 7,
-    },
+    onnx: Some("Pow"),
     amp: Amp::WidenToF32,
     cost: Cost::PerKiB(400),
     probe: Probe::over(0.5..3.0).ulp(3),

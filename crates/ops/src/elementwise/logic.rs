@@ -4,7 +4,7 @@ use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
 
 use super::comparison::on_overflow;
-use crate::opdef::{Cpu, Fold, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Fold, Grad, OpDef, Probe, Surface};
 use crate::reduce::{ALL, ANY};
 use crate::types::Types;
 
@@ -29,10 +29,7 @@ pub static LOGICAL_AND: OpDef = OpDef {
         array([ True, False, False])
     ",
     cpu: Cpu::Map(&map::LOGICAL_AND),
-    onnx: Onnx::Node {
-        ty: "And",
-        since: 7,
-    },
+    onnx: Some("And"),
     fold: Fold::from(Scalar::Bool(true)).by(&ALL),
     ..LOGIC
 };
@@ -48,7 +45,7 @@ pub static LOGICAL_OR: OpDef = OpDef {
         array([ True, False])
     ",
     cpu: Cpu::Map(&map::LOGICAL_OR),
-    onnx: Onnx::Node { ty: "Or", since: 7 },
+    onnx: Some("Or"),
     fold: Fold::from(Scalar::Bool(false)).by(&ANY),
     ..LOGIC
 };
@@ -64,10 +61,7 @@ pub static LOGICAL_XOR: OpDef = OpDef {
         array([False,  True])
     ",
     cpu: Cpu::Map(&map::LOGICAL_XOR),
-    onnx: Onnx::Node {
-        ty: "Xor",
-        since: 7,
-    },
+    onnx: Some("Xor"),
     fold: Fold::from(Scalar::Bool(false)),
     ..LOGIC
 };
@@ -82,10 +76,7 @@ pub static LOGICAL_NOT: OpDef = OpDef {
         array([False,  True, False])
     ",
     cpu: Cpu::Map(&map::LOGICAL_NOT),
-    onnx: Onnx::Node {
-        ty: "Not",
-        since: 1,
-    },
+    onnx: Some("Not"),
     types: Types::COMPARE,
     grad: Grad::Stop("booleans have no gradient"),
     probe: Probe::STANDARD.ulp(0),

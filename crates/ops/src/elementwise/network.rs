@@ -10,7 +10,7 @@ use crate::elementwise::logic::LOGICAL_AND;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{Cost, Cpu, Form, Grad, Keep, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -98,10 +98,7 @@ pub static RELU: OpDef = OpDef {
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&RELU_GRAD, g.output(0))])
     }),
-    onnx: Onnx::Node {
-        ty: "Relu",
-        since: 6,
-    },
+    onnx: Some("Relu"),
     sparse: Sparse::KeepsZero,
     types: Types::Promote {
         accepts: DTypes::INT.or(DTypes::FLOAT),
@@ -144,10 +141,7 @@ pub static SIGMOID: OpDef = OpDef {
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&SIGMOID_GRAD, g.output(0))])
     }),
-    onnx: Onnx::Node {
-        ty: "Sigmoid",
-        since: 6,
-    },
+    onnx: Some("Sigmoid"),
     probe: Probe::STANDARD.against("lambda x: 1 / (1 + np.exp(-x))"),
     ..ACTIVATION
 };
@@ -189,10 +183,7 @@ pub static SOFTPLUS: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&SOFTPLUS_GRAD, g.input(0))])
     }),
-    onnx: Onnx::Node {
-        ty: "Softplus",
-        since: 1,
-    },
+    onnx: Some("Softplus"),
     probe: Probe::STANDARD.against("lambda x: np.logaddexp(0, x)"),
     ..ACTIVATION
 };
@@ -228,10 +219,7 @@ pub static SOFTSIGN: OpDef = OpDef {
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).abs()?.neg()?.shift(1.0)?.square()])
     }),
-    onnx: Onnx::Node {
-        ty: "Softsign",
-        since: 1,
-    },
+    onnx: Some("Softsign"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(0.25..2.0).against("lambda x: x / (1 + np.abs(x))"),
     ..ACTIVATION
@@ -246,10 +234,7 @@ pub static GELU_ERF: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&GELU_ERF_GRAD, g.input(0))])
     }),
-    onnx: Onnx::Node {
-        ty: "Gelu",
-        since: 20,
-    },
+    onnx: Some("Gelu"),
     sparse: Sparse::KeepsZero,
     // SciPy's own error grows further down; the kernel tests measure the tail against mpmath.
     probe: Probe::over(-1.0..4.0)
@@ -343,10 +328,7 @@ pub static MISH: OpDef = OpDef {
             t.add(&x.unary(&SIGMOID)?.mul(x)?.mul(&bend)?)
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Mish",
-        since: 18,
-    },
+    onnx: Some("Mish"),
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD
         .against("lambda x: x * np.tanh(np.logaddexp(0, x))")
@@ -363,10 +345,6 @@ pub static ELU: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| fused(&ELU_GRAD, g.dy(0), g.input(0), g.float("alpha"))])
     }),
-    onnx: Onnx::Node {
-        ty: "Elu",
-        since: 6,
-    },
     sparse: Sparse::KeepsZero,
     params: &[Param::array("x"), Param::float("alpha", 1.0)],
     probe: Probe::STANDARD.against("lambda x: np.where(x > 0, x, np.expm1(x))"),
@@ -417,10 +395,7 @@ pub static SELU: OpDef = OpDef {
             )
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Selu",
-        since: 6,
-    },
+    onnx: Some("Selu"),
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.against(
         "lambda x: 1.0507009873554804934 * np.where(x > 0, x, 1.6732632423543772848 * np.expm1(x))",
@@ -437,10 +412,6 @@ pub static LEAKY: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| fused(&LEAKY_GRAD, g.dy(0), g.input(0), g.float("slope"))])
     }),
-    onnx: Onnx::Node {
-        ty: "LeakyRelu",
-        since: 6,
-    },
     sparse: Sparse::KeepsZero,
     params: &[Param::array("x"), Param::float("slope", 0.25)],
     probe: Probe::STANDARD
@@ -495,10 +466,6 @@ pub static HARD_SIGMOID: OpDef = OpDef {
                 .mul(&inside.astype(g.dy(0).dtype())?)
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "HardSigmoid",
-        since: 6,
-    },
     params: &[
         Param::array("x"),
         Param::float("alpha", 0.2),
@@ -527,10 +494,7 @@ pub static HARD_SWISH: OpDef = OpDef {
             )
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "HardSwish",
-        since: 14,
-    },
+    onnx: Some("HardSwish"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(-4.0..4.0)
         .against("lambda x: x * np.clip((x + 3) / 6, 0, 1)")

@@ -8,7 +8,7 @@ use crate::args::{Param, Value};
 use crate::elementwise::arithmetic::DIVIDE;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{Cpu, Form, Grad, Keep, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types};
 
 pub(crate) static OPS: &[&OpDef] = &[
@@ -46,10 +46,7 @@ pub static FLOOR: OpDef = OpDef {
         array([-2.,  1.])
     ",
     cpu: Cpu::Map(&map::FLOOR),
-    onnx: Onnx::Node {
-        ty: "Floor",
-        since: 6,
-    },
+    onnx: Some("Floor"),
     ..ROUNDING
 };
 
@@ -63,10 +60,7 @@ pub static CEIL: OpDef = OpDef {
         array([-1.,  2.])
     ",
     cpu: Cpu::Map(&map::CEIL),
-    onnx: Onnx::Node {
-        ty: "Ceil",
-        since: 6,
-    },
+    onnx: Some("Ceil"),
     ..ROUNDING
 };
 
@@ -108,10 +102,7 @@ pub static RINT: OpDef = OpDef {
     ",
     types: Types::INEXACT,
     cpu: Cpu::Map(&map::RINT),
-    onnx: Onnx::Node {
-        ty: "Round",
-        since: 11,
-    },
+    onnx: Some("Round"),
     ..ROUNDING
 };
 

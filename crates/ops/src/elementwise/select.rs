@@ -15,7 +15,7 @@ use crate::elementwise::special::ISNAN;
 use crate::error::Result;
 use crate::index::NONZERO;
 use crate::invoke::{Call, dispatch, invoke, invoke1};
-use crate::opdef::{Bundle, Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Surface, ZeroDimResult};
+use crate::opdef::{Bundle, Cpu, Form, Grad, Keep, OpDef, Probe, Surface, ZeroDimResult};
 use crate::shape;
 use crate::types::{DTypes, Types, promoted};
 use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
@@ -102,10 +102,7 @@ pub static CHOOSE: OpDef = OpDef {
         });
         Ok(grads)
     }),
-    onnx: Onnx::Node {
-        ty: "Where",
-        since: 9,
-    },
+    onnx: Some("Where"),
     probe: Probe::calls(&[
         "b((2, 3)), f((2, 3)), f((2, 3))",
         "b((3,)), f((2, 3)), 1.5",
@@ -154,10 +151,6 @@ pub static CLIP: OpDef = OpDef {
         array([0.5, 5. ])
     ",
     cpu: Cpu::Composite(|context| context.done(clipped(context)?)),
-    onnx: Onnx::Node {
-        ty: "Clip",
-        since: 11,
-    },
     probe: Probe::calls(&[
         "f((3, 4)), -1.0, 1.0",
         "f((3, 4)), None, 0.5",

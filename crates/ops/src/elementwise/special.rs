@@ -15,7 +15,7 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{
-    Amp, Cost, Cpu, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, ZeroDimResult,
+    Amp, Cost, Cpu, Fold, Form, Grad, Keep, OpDef, Probe, Sparse, Surface, ZeroDimResult,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 pub use representation::*;
@@ -74,10 +74,7 @@ pub static ERF: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).square()?.neg()?.exp()?.scale(FRAC_2_SQRT_PI)])
     }),
-    onnx: Onnx::Node {
-        ty: "Erf",
-        since: 9,
-    },
+    onnx: Some("Erf"),
     sparse: Sparse::KeepsZero,
     probe: Probe::STANDARD.against("scipy.special.erf"),
     ..SPECIAL

@@ -11,7 +11,7 @@ use crate::autograd::GradContext;
 use crate::elementwise::explog::SQRT;
 use crate::error::Result;
 use crate::opdef::{
-    Amp, Cost, Cpu, Fold, Form, FpErrors, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
+    Amp, Cost, Cpu, Fold, Form, FpErrors, Grad, Keep, OpDef, Pole, Probe, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -61,10 +61,7 @@ pub static SIN: OpDef = OpDef {
     ",
     cpu: Cpu::Map(&map::SIN),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).cos()])),
-    onnx: Onnx::Node {
-        ty: "Sin",
-        since: 7,
-    },
+    onnx: Some("Sin"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(-4.0..4.0),
     ..FUNCTION
@@ -81,10 +78,7 @@ pub static COS: OpDef = OpDef {
     ",
     cpu: Cpu::Map(&map::COS),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).sin()?.neg()])),
-    onnx: Onnx::Node {
-        ty: "Cos",
-        since: 7,
-    },
+    onnx: Some("Cos"),
     probe: Probe::over(-4.0..4.0),
     ..FUNCTION
 };
@@ -102,10 +96,7 @@ pub static TAN: OpDef = OpDef {
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         g.slopes(&[&|| g.output(0).square()?.shift(1.0)])
     }),
-    onnx: Onnx::Node {
-        ty: "Tan",
-        since: 7,
-    },
+    onnx: Some("Tan"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(-1.25..1.25).ulp(3),
     ..FUNCTION
@@ -124,10 +115,7 @@ pub static ARCSIN: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| one_minus_square(g.input(0))?.unary(&SQRT)?.reciprocal()])
     }),
-    onnx: Onnx::Node {
-        ty: "Asin",
-        since: 7,
-    },
+    onnx: Some("Asin"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(-0.75..0.75),
     ..FUNCTION
@@ -151,10 +139,7 @@ pub static ARCCOS: OpDef = OpDef {
                 .neg()
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Acos",
-        since: 7,
-    },
+    onnx: Some("Acos"),
     probe: Probe::over(-0.75..0.75),
     ..FUNCTION
 };
@@ -172,10 +157,7 @@ pub static ARCTAN: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).square()?.shift(1.0)?.reciprocal()])
     }),
-    onnx: Onnx::Node {
-        ty: "Atan",
-        since: 7,
-    },
+    onnx: Some("Atan"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(-0.75..4.0),
     ..FUNCTION
@@ -192,10 +174,7 @@ pub static SINH: OpDef = OpDef {
     ",
     cpu: Cpu::Map(&map::SINH),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&COSH)])),
-    onnx: Onnx::Node {
-        ty: "Sinh",
-        since: 9,
-    },
+    onnx: Some("Sinh"),
     sparse: Sparse::KeepsZero,
     ..FUNCTION
 };
@@ -211,10 +190,7 @@ pub static COSH: OpDef = OpDef {
     ",
     cpu: Cpu::Map(&map::COSH),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&SINH)])),
-    onnx: Onnx::Node {
-        ty: "Cosh",
-        since: 9,
-    },
+    onnx: Some("Cosh"),
     ..FUNCTION
 };
 
@@ -234,10 +210,7 @@ pub static TANH: OpDef = OpDef {
         }
         g.elementwise(&[&|| g.dy(0).binary(&TANH_GRAD, g.output(0))])
     }),
-    onnx: Onnx::Node {
-        ty: "Tanh",
-        since: 6,
-    },
+    onnx: Some("Tanh"),
     sparse: Sparse::KeepsZero,
     ..FUNCTION
 };
@@ -271,10 +244,7 @@ pub static ARCSINH: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).square()?.shift(1.0)?.unary(&SQRT)?.reciprocal()])
     }),
-    onnx: Onnx::Node {
-        ty: "Asinh",
-        since: 9,
-    },
+    onnx: Some("Asinh"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(-0.75..2.0).ulp(3),
     ..FUNCTION
@@ -297,10 +267,7 @@ pub static ARCCOSH: OpDef = OpDef {
             above.unary(&SQRT)?.mul(&below.unary(&SQRT)?)?.reciprocal()
         }])
     }),
-    onnx: Onnx::Node {
-        ty: "Acosh",
-        since: 9,
-    },
+    onnx: Some("Acosh"),
     probe: Probe::over(1.25..4.0).ulp(3),
     ..FUNCTION
 };
@@ -322,10 +289,7 @@ pub static ARCTANH: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| one_minus_square(g.input(0))?.reciprocal()])
     }),
-    onnx: Onnx::Node {
-        ty: "Atanh",
-        since: 9,
-    },
+    onnx: Some("Atanh"),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(-0.75..0.75).ulp(3),
     ..FUNCTION

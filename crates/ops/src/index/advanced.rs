@@ -20,7 +20,7 @@ use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;
-use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, one};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one};
 use crate::types::Types;
 use crate::{Array, cpu};
 use crate::{Outputs, only};
@@ -59,10 +59,6 @@ pub static GATHER: OpDef = OpDef {
         )?;
         Ok(first(g, dx))
     }),
-    onnx: Onnx::Node {
-        ty: "GatherND",
-        since: 11,
-    },
     probe: Probe::calls(&[
         "f((3, 4)), [i((2,), 4)], (slice(None), np.zeros((2,), dtype='int64'))",
         "f((2, 3, 5)), [i((2, 2), 3)], (slice(None), np.zeros((2, 2), dtype='int64'), slice(None, None, -2))",
@@ -106,10 +102,6 @@ pub static SCATTER_ADD: OpDef = OpDef {
         let dy = invoke1(&GATHER, &operands(&[g.dy(0)], g, 1), &attrs)?;
         Ok(first(g, dy))
     }),
-    onnx: Onnx::Node {
-        ty: "ScatterND",
-        since: 16,
-    },
     probe: Probe::calls(&[
         "f((3, 5)), [i((5,), 4)], (slice(None), np.zeros((5,), dtype='int64')), (3, 4)",
         "f((2, 3)), [i((2,), 3)], (np.zeros((2,), dtype='int64'),), (3, 3)",
@@ -166,10 +158,6 @@ pub static INDEX_ASSIGN: OpDef = OpDef {
         }
         Ok(grads)
     }),
-    onnx: Onnx::Node {
-        ty: "ScatterND",
-        since: 11,
-    },
     probe: Probe::calls(&[
         "f((3, 5)), f((3, 4)), [i((4,), 5)], (slice(None), np.zeros((4,), dtype='int64'))",
         "f((3, 2)), f((2, 2)), [i((2,), 3)], (np.zeros((2,), dtype='int64'),)",
@@ -208,10 +196,6 @@ pub static INDEX_ADD: OpDef = OpDef {
         }
         Ok(grads)
     }),
-    onnx: Onnx::Node {
-        ty: "ScatterND",
-        since: 16,
-    },
     probe: Probe::calls(&[
         "f((3, 5)), f((3, 4)), [i((4,), 5)], (slice(None), np.zeros((4,), dtype='int64'))",
         "f((3, 2)), f((2, 2)), [i((2,), 3)], (np.zeros((2,), dtype='int64'),)",

@@ -14,7 +14,7 @@ use crate::creation::dims;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::elem;
-use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Surface, one};
+use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Surface, one};
 use crate::types::Types;
 use crate::{Array, cpu};
 
@@ -64,10 +64,6 @@ pub static GATHER_ALONG: OpDef = OpDef {
         let dx = invoke1(&SCATTER_ALONG, &[g.dy(0), g.input(1)], &attrs)?;
         Ok(SmallVec::from_iter([Some(dx), None]))
     }),
-    onnx: Onnx::Node {
-        ty: "GatherElements",
-        since: 11,
-    },
     probe: Probe::calls(&[
         "f((3, 4)), i((3, 2), 4), 1",
         "f((3, 4, 2)), i((5, 4, 2), 3), 0",
@@ -121,10 +117,6 @@ pub static SCATTER_ALONG: OpDef = OpDef {
         let dy = invoke1(&GATHER_ALONG, &[g.dy(0), g.input(1)], &attrs)?;
         Ok(SmallVec::from_iter([Some(dy), None]))
     }),
-    onnx: Onnx::Node {
-        ty: "ScatterElements",
-        since: 16,
-    },
     probe: Probe::calls(&["f((3, 2)), i((3, 2), 4), 1, (3, 4)", "f((5, 2)), i((5, 2), 3), 0, (3, 2)"])
         .against(
             "lambda y, at, axis, shape: (lambda z: (numpy.add.at(z, (at, numpy.arange(at.shape[1])) if axis == 0 else (numpy.arange(len(at))[:, None], at), y), z)[1])(numpy.zeros(shape))",

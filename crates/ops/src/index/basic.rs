@@ -8,7 +8,7 @@ use crate::cpu;
 use crate::creation::dims;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Viewed, one};
+use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe, Viewed, one};
 use crate::sum_to;
 use crate::types::Types;
 
@@ -29,10 +29,6 @@ pub static INDEX: OpDef = OpDef {
             .collect();
         g.one(invoke1(&INDEX_SPREAD, &[g.dy(0)], &attrs)?)
     }),
-    onnx: Onnx::Node {
-        ty: "Slice",
-        since: 10,
-    },
     probe: Probe::calls(&[
         "f((4, 5)), (slice(1, 3), slice(None, None, -2))",
         "f((4, 5)), 2",

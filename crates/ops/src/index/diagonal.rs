@@ -13,7 +13,7 @@ use crate::elementwise::comparison::GREATER_EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface, Viewed, one};
+use crate::opdef::{Cpu, Form, Grad, Grads, Keep, OpDef, Probe, Surface, Viewed, one};
 use crate::types::Types;
 use crate::{Outputs, cpu, reduce, sum_to};
 
@@ -187,10 +187,6 @@ const TRIANGLE: OpDef = OpDef {
     returns: &[("ndarray", "Of the shape and dtype of `m`.")],
     raises: &[("ValueError", "If `m` has no axis.")],
     params: &[Param::array("m"), Param::int("k", 0)],
-    onnx: Onnx::Node {
-        ty: "Trilu",
-        since: 14,
-    },
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((2, 3, 3)), 1",

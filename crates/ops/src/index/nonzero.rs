@@ -9,7 +9,7 @@ use crate::args::{Attrs, Param};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
-use crate::opdef::{Bundle, Cpu, Grad, Known, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Bundle, Cpu, Grad, Known, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
 /// Positions of the non-zero elements, one row for each axis.
@@ -34,10 +34,6 @@ pub static NONZERO_MATRIX: OpDef = OpDef {
         Known::FromValues,
     ),
     grad: Grad::Stop("positions are integers"),
-    onnx: Onnx::Node {
-        ty: "NonZero",
-        since: 9,
-    },
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f((2, 0))", "i((2, 3, 2), 2).T"])
         .against("lambda a: numpy.stack(numpy.nonzero(a))"),
     positions: &[0],

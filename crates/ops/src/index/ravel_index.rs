@@ -8,7 +8,7 @@ use crate::args::{Default, Param, ParamKind};
 use crate::context::CompositeContext;
 use crate::creation::dims;
 use crate::error::{Result, Tuple};
-use crate::opdef::{Bundle, Cost, Cpu, Grad, Known, Onnx, OpDef, OutSpec, Probe, Surface, one_of};
+use crate::opdef::{Bundle, Cost, Cpu, Grad, Known, OpDef, OutSpec, Probe, Surface, one_of};
 use crate::{Array, Outputs};
 
 /// Flat to multi-dimensional indices.
@@ -99,7 +99,6 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
     bundle: |_| Bundle::Tuple,
     cost: Cost::PerKiB(1000),
     grad: Grad::Stop("positions are integers"),
-    onnx: Onnx::Composite,
     probe: Probe::calls(&[
         "i((4,), 6), (2, 3)",
         "i((2, 2), 24), (2, 3, 4), 'F'",
@@ -202,7 +201,6 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
     }, Known::ByRule),
     cost: Cost::PerKiB(1000),
     grad: Grad::Stop("numbers of elements are integers"),
-    onnx: Onnx::Composite,
     probe: Probe::calls(&[
         "[i((4,), 2), i((4,), 3)], (2, 3), 'raise'",
         "[i((3, 1), 9), i((4,), 9)], (2, 3), 'wrap,clip', 'F'",

@@ -19,7 +19,7 @@ use crate::creation::{dims, zeros};
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::launch::elem;
-use crate::opdef::{Cpu, Grad, Onnx, OpDef, Probe, Surface, one_of};
+use crate::opdef::{Cpu, Grad, OpDef, Probe, Surface, one_of};
 
 /// One element for each position along an axis.
 pub static PICK: OpDef = OpDef {
@@ -149,10 +149,6 @@ pub static EMBEDDING: OpDef = OpDef {
         };
         context.done(rows.astype(context.dtype("dtype").unwrap_or(weight.dtype()))?)
     }),
-    onnx: Onnx::Node {
-        ty: "Gather",
-        since: 1,
-    },
     probe: Probe::calls(&[
         "i((2, 3), 5), f((5, 4))",
         "i((0,), 5), f((5, 2)), 5, 2",
@@ -263,10 +259,6 @@ pub static ONE_HOT: OpDef = OpDef {
         .collect();
         context.done(invoke1(&ONE_HOT_ROWS, &[&data], &attrs)?)
     }),
-    onnx: Onnx::Node {
-        ty: "OneHot",
-        since: 9,
-    },
     probe: Probe::calls(&["i((2, 3), 4), 4", "i((2,), 9), 4, 5.0, -1.0, 'int32'", "i((), 3), 3"])
         .against("lambda x, depth, on=1.0, off=0.0, dtype='float32': numpy.where(numpy.arange(depth) == x[..., None], on, off).astype(dtype)"),
     positions: &[0],
@@ -299,10 +291,6 @@ pub static GATHER_ND: OpDef = OpDef {
         let inputs: SmallVec<[&Array; 4]> = std::iter::once(x).chain(&columns).collect();
         context.done(invoke1(&GATHER, &inputs, &[key].into_iter().collect())?)
     }),
-    onnx: Onnx::Node {
-        ty: "GatherND",
-        since: 11,
-    },
     probe: Probe::calls(&[
         "f((3, 4)), i((2, 5), 3)",
         "f((3, 4)), i((1, 2, 2), 3)",

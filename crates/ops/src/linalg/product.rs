@@ -20,9 +20,7 @@ use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::linalg::MATMUL_ALONG;
 use crate::nn::operand;
-use crate::opdef::{
-    Amp, Cost, Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one,
-};
+use crate::opdef::{Amp, Cost, Cpu, Form, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one};
 use crate::types::Types;
 
 /// The matrix product.
@@ -67,10 +65,6 @@ pub static MATMUL: OpDef = OpDef {
         )
     }),
     grad: Grad::Rule(Keep::INPUTS, matmul_gradient),
-    onnx: Onnx::Node {
-        ty: "MatMul",
-        since: 13,
-    },
     amp: Amp::Narrow,
     cost: Cost::Of(|context| {
         let k = context.shape(0).last().copied().unwrap_or(1);

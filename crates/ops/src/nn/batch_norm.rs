@@ -13,7 +13,7 @@ use crate::invoke::invoke_with;
 use crate::launch::elem;
 use crate::nn::conv::NO_EFFECT;
 use crate::nn::operand::{self, Staged};
-use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
 pub(super) const NORM: OpDef = OpDef {
@@ -191,10 +191,6 @@ pub static BATCH_NORM_INFERENCE: OpDef = OpDef {
         },
         |g| Ok(affine_grads(g, given_slopes(g)?)),
     ),
-    onnx: Onnx::Node {
-        ty: "BatchNormalization",
-        since: 9,
-    },
     probe: Probe::calls(&["f((4, 3)), f((3,)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0"])
         .ulp(64),
     ..NORM

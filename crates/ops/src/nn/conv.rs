@@ -21,7 +21,7 @@ use crate::launch::elem;
 use crate::nn::conv_batch;
 use crate::nn::linear::check_bias;
 use crate::nn::operand::{self, Form, Staged};
-use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface, one};
+use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface, one};
 use crate::types::Types;
 use crate::workspace;
 use crate::{Array, only};
@@ -159,10 +159,6 @@ pub static CONVOLUTION: OpDef = OpDef {
     },
     cpu: Cpu::Kernel(|context| convolve(context, None, None, false)),
     grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
-    onnx: Onnx::Node {
-        ty: "Conv",
-        since: 11,
-    },
     cost: Cost::Of(|context| Case::of(context, context.shape(0), context.shape(1)).map_or(0, |case| case.cost_ns())),
     probe: Probe::calls(&[
         "f((2, 3, 7)), f((4, 3, 3)), f((4,)), (3,)",

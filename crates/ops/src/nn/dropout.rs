@@ -12,7 +12,7 @@ use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::nn::conv::NO_EFFECT;
 use crate::nn::operand;
-use crate::opdef::{Cost, Cpu, Grad, Onnx, OpDef, Probe, Rng, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, Rng, Surface, one_of};
 
 /// Sets random elements to zero.
 pub static DROPOUT: OpDef = OpDef {
@@ -72,10 +72,6 @@ pub static DROPOUT: OpDef = OpDef {
         .collect();
         context.done(x.mul(&invoke1(&DROPOUT_MASK, &[], &attrs)?)?)
     }),
-    onnx: Onnx::Node {
-        ty: "Dropout",
-        since: 13,
-    },
     probe: Probe::calls(&["f((3, 4))", "f((3, 4)), 0.25, 'training', (0,)"]),
     ..OpDef::COMPOSITE
 };

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke_with;
 use crate::nn::operand::{self};
 use crate::nn::row_norm::ROW_NORM;
-use crate::opdef::{Cpu, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
 /// Layer normalisation.
@@ -51,10 +51,6 @@ pub static LAYER_NORM: OpDef = OpDef {
                [-1.,  1.]])
     ",
     cpu: Cpu::Composite(|context| along_axis(context, true)),
-    onnx: Onnx::Node {
-        ty: "LayerNormalization",
-        since: 17,
-    },
     probe: Probe::calls(&[
         "f((3, 4)), f((4,)), f((4,))",
         "f((2, 3, 4)), f((3,)), f((3,)), 1, 1e-3",
@@ -184,10 +180,6 @@ pub static INSTANCE_NORM: OpDef = OpDef {
         let channels = context.shape(0).get(1).copied().unwrap_or(0);
         over_groups(context, channels as i64)
     }),
-    onnx: Onnx::Node {
-        ty: "InstanceNormalization",
-        since: 6,
-    },
     probe: Probe::calls(&[
         "f((2, 3, 4)), f((3,)), f((3,))",
         "f((2, 3, 4, 2)), f((3,)), f((3,)), 1e-5",
@@ -241,10 +233,6 @@ pub static L2_NORMALIZATION: OpDef = OpDef {
             .shift(context.float("eps"))?;
         context.done(x.div(&length.unary(&SQRT)?)?)
     }),
-    onnx: Onnx::Node {
-        ty: "LpNormalization",
-        since: 1,
-    },
     probe: Probe::calls(&[
         "f((2, 3))",
         "f((2, 3, 4)), 1e-3, 'channel'",

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::launch::elem;
 use crate::linalg::{flops_ns, multiply};
 use crate::nn::operand::{self, Form, Staged};
-use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
+use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one};
 use crate::types::Types;
 use crate::workspace;
 use crate::{Array, Outputs};
@@ -51,10 +51,6 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
     infer: affine_shape,
     cpu: Cpu::Kernel(|context| affine(context, false)),
     grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
-    onnx: Onnx::Node {
-        ty: "Gemm",
-        since: 13,
-    },
     amp: Amp::Narrow,
     cost: Cost::Of(|context| {
         flops_ns(2 * context.input(0).len() * context.shape(1).first().copied().unwrap_or(0))

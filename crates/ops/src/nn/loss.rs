@@ -16,7 +16,7 @@ use crate::invoke::{invoke, invoke1};
 use crate::launch::elem;
 use crate::nn::operand::{self, Staged};
 use crate::nn::softmax::softmax;
-use crate::opdef::{Amp, Cost, Cpu, Form, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Amp, Cost, Cpu, Form, Grad, Grads, Keep, OpDef, Probe, Surface};
 use crate::{Array, creation, only};
 
 const PARAMS: &[Param] = &[
@@ -108,10 +108,6 @@ pub static CROSS_ENTROPY: OpDef = OpDef {
         },
         |g| Ok(SmallVec::from_iter([Some(slope(g)?), None])),
     ),
-    onnx: Onnx::Node {
-        ty: "SoftmaxCrossEntropyLoss",
-        since: 13,
-    },
     amp: Amp::WidenToF32,
     cost: Cost::PerKiB(500),
     probe: Probe::calls(&["f((3, 4)), i((3,), 4)"]).ulp(16),

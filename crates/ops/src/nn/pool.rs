@@ -19,7 +19,7 @@ use crate::nn::conv::{
     spatial_axes,
 };
 use crate::nn::operand::{self, Staged};
-use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface, one};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface, one};
 use crate::types::Types;
 use crate::{Array, only};
 
@@ -130,10 +130,6 @@ pub static POOLING: OpDef = OpDef {
         };
         g.one(dx)
     }),
-    onnx: Onnx::Node {
-        ty: "MaxPool",
-        since: 12,
-    },
     probe: Probe::calls(&[
         "f((2, 3, 7)), (3,)",
         "f((2, 3, 6, 5)), (2, 3), (2, 1), (1, 1)",

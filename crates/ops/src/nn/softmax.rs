@@ -15,9 +15,7 @@ use crate::error::{Result, Tuple};
 use crate::invoke::invoke_with;
 use crate::launch::elem;
 use crate::nn::operand::{self, Staged};
-use crate::opdef::{
-    Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
-};
+use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one_of};
 use crate::{Array, creation, only};
 
 const TEMPERATURE: Param = Param::optional("temperature", ParamKind::Float);
@@ -94,10 +92,6 @@ pub static SOFTMAX: OpDef = OpDef {
         |g| fused_slope(g, Kind::Softmax),
         |g| slope(g, Kind::Softmax),
     ),
-    onnx: Onnx::Node {
-        ty: "Softmax",
-        since: 13,
-    },
     batch: Batch::Axes("axis"),
     positions: &[1],
     ..SOFTMAX_LIKE
@@ -118,10 +112,6 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
         |g| fused_slope(g, Kind::LogSoftmax),
         |g| slope(g, Kind::LogSoftmax),
     ),
-    onnx: Onnx::Node {
-        ty: "LogSoftmax",
-        since: 13,
-    },
     batch: Batch::Axes("axis"),
     positions: &[1],
     ..SOFTMAX_LIKE

@@ -14,7 +14,7 @@ use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::context::{CompositeContext, InferContext};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke_with, invoke1};
-use crate::opdef::{Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Grad, Inferred, OpDef, Probe, Surface};
 use crate::{Array, Outputs, shape};
 
 pub use fused::*;
@@ -60,7 +60,6 @@ const UPDATE: OpDef = OpDef {
         "If lists differ in length, shapes do not fit, or an array to be updated is read-only. No array is changed then.",
     )],
     grad: Grad::Stop(WHY),
-    onnx: Onnx::None,
     ..OpDef::COMPOSITE
 };
 

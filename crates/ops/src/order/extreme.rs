@@ -10,7 +10,7 @@ use crate::batching::Batch;
 use crate::context::{CallContext, KernelContext};
 use crate::error::Result;
 use crate::launch::elem;
-use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, OpDef, Probe, Surface, one_of};
 
 const EXTREME: OpDef = OpDef {
     returns: &[("ndarray", "int64, of the shape of `a` without the axis.")],
@@ -51,10 +51,6 @@ pub static ARGMAX: OpDef = OpDef {
         array([1, 0])
     ",
     cpu: Cpu::Kernel(|context| run(context, Extreme::Max)),
-    onnx: Onnx::Node {
-        ty: "ArgMax",
-        since: 13,
-    },
     batch: Batch::Axes("axis"),
     ..EXTREME
 };
@@ -71,10 +67,6 @@ pub static ARGMIN: OpDef = OpDef {
         array([0, 1])
     ",
     cpu: Cpu::Kernel(|context| run(context, Extreme::Min)),
-    onnx: Onnx::Node {
-        ty: "ArgMin",
-        since: 13,
-    },
     batch: Batch::Axes("axis"),
     ..EXTREME
 };

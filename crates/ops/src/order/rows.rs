@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::index::{SCATTER_ALONG, dense, gather_along, is_writable};
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, one_of};
 
 /// Default fields for these operators.
 const ROWS: OpDef = OpDef {
@@ -54,10 +54,6 @@ pub static SORT_ROWS: OpDef = OpDef {
         let at = argsort_rows(g.input(0), g.bool("descending"))?;
         scattered(g, &at)
     }),
-    onnx: Onnx::Node {
-        ty: "TopK",
-        since: 11,
-    },
     probe: Probe::calls(&["f((3, 5))", "f((4,)), True", "i((2, 6), 4)", "f((2, 0))"])
         .against("lambda x, d=False: numpy.sort(x)[..., ::-1] if d else numpy.sort(x)"),
     batch: Batch::Leading(&[1]),

@@ -9,7 +9,7 @@ use crate::args::{Param, ParamKind, Value};
 use crate::context::CompositeContext;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
 /// NumPy's sorting algorithms. They may be abbreviated to their first letters.
@@ -66,10 +66,6 @@ pub static SORT: OpDef = OpDef {
             )
         })
     }),
-    onnx: Onnx::Node {
-        ty: "TopK",
-        since: 11,
-    },
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((3, 4)), 0",
@@ -111,10 +107,6 @@ pub static ARGSORT: OpDef = OpDef {
         known_kind(context)?;
         positions_along(context, |x| argsort_rows(x, context.bool("descending")))
     }),
-    onnx: Onnx::Node {
-        ty: "TopK",
-        since: 11,
-    },
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((3, 4)), 0",
@@ -280,7 +272,6 @@ pub static TOPK: OpDef = OpDef {
         }
         Ok(outputs)
     }),
-    onnx: Onnx::Node { ty: "TopK", since: 11 },
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((3, 4)), 0, 2, 'value'",

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::index::{SCATTER_ALONG, gather_along};
 use crate::invoke::{invoke, invoke1};
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, Known, Onnx, OpDef, Probe};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, Known, OpDef, Probe};
 use crate::{Array, Outputs};
 
 /// The kernel of `unique`.
@@ -51,10 +51,6 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
     }, Known::FromValues),
     cost: Cost::PerKiB(5000),
     grad: Grad::Stop("positions and counts are integers"),
-    onnx: Onnx::Node {
-        ty: "Unique",
-        since: 11,
-    },
     probe: Probe::calls(&["i((9,), 5)", "f((4,))", "f((0,))"]).against(
         "lambda x: (lambda r: (r[1], r[2], r[3]))(numpy.unique(x, return_index=True, return_inverse=True, return_counts=True))",
     ),

@@ -9,7 +9,7 @@ use crate::context::{CompositeContext, KernelContext};
 use crate::elementwise::arithmetic::{DIVIDE, MULTIPLY};
 use crate::elementwise::network::SIGMOID;
 use crate::error::{Error, Result};
-use crate::opdef::{Cpu, Form, Onnx, OpDef, Rng, Surface, one_of};
+use crate::opdef::{Cpu, Form, OpDef, Rng, Surface, one_of};
 use crate::random::draw::{DRAW, distribution, fill_output};
 use crate::random::parameter::Parameter;
 
@@ -34,7 +34,6 @@ pub(super) const DISTRIBUTION: OpDef = OpDef {
     raises: &[("ValueError", "If a parameter is out of its range.")],
     form: Form::Out,
     rng: Rng::Derived,
-    onnx: Onnx::None,
     ..OpDef::COMPOSITE
 };
 

@@ -8,7 +8,7 @@ use crate::context::{CallContext, CompositeContext};
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
 use crate::reduce::fold::{REDUCTION_WITHOUT_DTYPE, folded, reduce_kernel, spread, unreduced};
 use crate::reduce::{MASKED_MAX, MASKED_MIN};
 use crate::{Attrs, Outputs};
@@ -38,10 +38,6 @@ pub static MAX: OpDef = OpDef {
     reduces: Some(Reduce::Max),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::ALL, shared),
-    onnx: Onnx::Node {
-        ty: "ReduceMax",
-        since: 1,
-    },
     probe: Probe::calls(NONEMPTY),
     ..REDUCTION_WITHOUT_DTYPE
 };
@@ -71,10 +67,6 @@ pub static MIN: OpDef = OpDef {
     reduces: Some(Reduce::Min),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::ALL, shared),
-    onnx: Onnx::Node {
-        ty: "ReduceMin",
-        since: 1,
-    },
     probe: Probe::calls(NONEMPTY),
     ..REDUCTION_WITHOUT_DTYPE
 };

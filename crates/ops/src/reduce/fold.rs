@@ -15,7 +15,7 @@ use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::nn::operand::dense;
 use crate::opdef::{
-    Cost, Cpu, Form, FpErrors, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
+    Cost, Cpu, Form, FpErrors, Grad, Inferred, Keep, OpDef, Probe, Surface, one_of,
 };
 use crate::reduce::masked::empty;
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
@@ -94,10 +94,6 @@ pub static SUM: OpDef = OpDef {
     reduces: Some(Reduce::Sum),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(spread(g, g.dy(0))?)),
-    onnx: Onnx::Node {
-        ty: "ReduceSum",
-        since: 13,
-    },
     ..REDUCTION
 };
 
@@ -142,10 +138,6 @@ pub static PROD: OpDef = OpDef {
         }
         g.one(spread(g, g.dy(0))?.mul(&others.transpose(Some(&back))?.conj()?)?)
     }),
-    onnx: Onnx::Node {
-        ty: "ReduceProd",
-        since: 1,
-    },
     ..REDUCTION
 };
 
@@ -221,10 +213,6 @@ pub static MEAN: OpDef = OpDef {
             .product();
         g.one(spread(g, &g.dy(0).scale(1.0 / n as f64)?)?)
     }),
-    onnx: Onnx::Node {
-        ty: "ReduceMean",
-        since: 1,
-    },
     // Positive, so that the sum does not cancel: its error is relative to the sum of magnitudes.
     probe: Probe::calls(CALLS).within(0.25..2.0),
     ..REDUCTION

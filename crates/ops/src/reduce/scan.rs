@@ -15,9 +15,7 @@ use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::memory_order;
 use crate::nn::operand;
-use crate::opdef::{
-    Cost, Cpu, Form, Grad, Inferred, Keep, Onnx, OpDef, OutSpec, Probe, Surface, one_of,
-};
+use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Keep, OpDef, OutSpec, Probe, Surface, one_of};
 use crate::reduce::fold::{accumulator, wider_out};
 use crate::shape::{concatenate, flip, moveaxis, narrow};
 use crate::{Array, Outputs, creation};
@@ -74,10 +72,6 @@ pub static CUMSUM: OpDef = OpDef {
         let attrs = attributes(g.opt_int("axis"), !g.bool("reverse"));
         g.one(invoke1(&CUMSUM, &[g.dy(0)], &attrs)?.reshape(g.shape(0))?)
     }),
-    onnx: Onnx::Node {
-        ty: "CumSum",
-        since: 11,
-    },
     ..RUNNING
 };
 

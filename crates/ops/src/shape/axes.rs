@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::memory_order::axes_in_order;
 use crate::opdef::{
-    Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, ZeroDimResult, one,
+    Cost, Cpu, Grad, Keep, OpDef, Probe, Sparse, Surface, Viewed, ZeroDimResult, one,
 };
 use crate::types::Types;
 
@@ -37,10 +37,6 @@ pub static EXPAND_DIMS: OpDef = OpDef {
         ))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
-    onnx: Onnx::Node {
-        ty: "Unsqueeze",
-        since: 13,
-    },
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&["f((2, 3)), 0", "f((2, 3)), (0, -1)", "f(()), 0"]),
     ..OpDef::VIEW
@@ -73,10 +69,6 @@ pub static SQUEEZE: OpDef = OpDef {
         )?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
-    onnx: Onnx::Node {
-        ty: "Squeeze",
-        since: 13,
-    },
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
         "f((1, 3, 1))",
@@ -114,7 +106,6 @@ pub static SWAPAXES: OpDef = OpDef {
             .collect();
         g.one(invoke1(&SWAPAXES, &[g.dy(0)], &attrs)?)
     }),
-    onnx: Onnx::None,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&["f((2, 3, 4)), 0, 2", "f((2, 3)), -1, 0"]),
     ..OpDef::VIEW
@@ -190,7 +181,6 @@ pub static MOVEAXIS: OpDef = OpDef {
         .collect();
         g.one(invoke1(&MOVEAXIS, &[g.dy(0)], &attrs)?)
     }),
-    onnx: Onnx::None,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&["f((2, 3, 4)), 0, -1", "f((2, 3, 4)), (0, 1), (-1, -2)"]),
     ..OpDef::VIEW
@@ -226,7 +216,6 @@ pub static FLIP: OpDef = OpDef {
             &[g.get("axis").clone()].into_iter().collect(),
         )?)
     }),
-    onnx: Onnx::None,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 0", "f((2, 3, 4)), (0, -1)"]),
     ..OpDef::VIEW
@@ -249,7 +238,6 @@ pub static FLIPLR: OpDef = OpDef {
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(invoke1(&FLIPLR, &[g.dy(0)], &Attrs::none())?)
     }),
-    onnx: Onnx::None,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&["f((2, 3))"]),
     ..OpDef::VIEW
@@ -272,7 +260,6 @@ pub static FLIPUD: OpDef = OpDef {
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(invoke1(&FLIPUD, &[g.dy(0)], &Attrs::none())?)
     }),
-    onnx: Onnx::None,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&["f((2, 3))"]),
     ..OpDef::VIEW
@@ -369,7 +356,6 @@ pub static RAVEL: OpDef = OpDef {
     }),
     full_signature: Some(&RAVEL_AS_IT_LIES),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(reshaped_as_input(g)?)),
-    onnx: Onnx::None,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'", "f(())", "f((4, 4))[:, ::2]"]),
     ..OpDef::VIEW

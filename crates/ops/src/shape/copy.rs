@@ -9,8 +9,7 @@ use crate::context::CallContext;
 use crate::error::Result;
 use crate::memory_order::{axes_in_order, has_order};
 use crate::opdef::{
-    Cost, Cpu, FpErrors, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, ZeroDimResult,
-    one_of,
+    Cost, Cpu, FpErrors, Grad, Keep, OpDef, Probe, Sparse, Surface, Viewed, ZeroDimResult, one_of,
 };
 use crate::types::{Types, check_element};
 use crate::{Array, cpu, invoke1};
@@ -24,10 +23,6 @@ pub static COPY: OpDef = OpDef {
     infer: |context| context.same_as(0),
     cpu: Cpu::Kernel(cpu::copy_kernel),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
-    onnx: Onnx::Node {
-        ty: "Identity",
-        since: 1,
-    },
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(60),
     parallel: true,
@@ -133,10 +128,6 @@ pub static CAST: OpDef = OpDef {
             Ok(SmallVec::from_iter([None]))
         }
     }),
-    onnx: Onnx::Node {
-        ty: "Cast",
-        since: 9,
-    },
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(80),
     parallel: true,
@@ -333,10 +324,6 @@ pub static TO_DEVICE: OpDef = OpDef {
         let attrs: Attrs = device.map(Value::Device).into_iter().collect();
         context.done(invoke1(&TRANSFER, &[&x], &attrs)?)
     }),
-    onnx: Onnx::Node {
-        ty: "Identity",
-        since: 1,
-    },
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&["f((2, 3)), 'cpu(1)'"]),
     ..OpDef::COMPOSITE

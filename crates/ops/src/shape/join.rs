@@ -14,7 +14,7 @@ use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::memory_order;
 use crate::opdef::{
-    Cost, Cpu, Form, FpErrors, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
+    Cost, Cpu, Form, FpErrors, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one_of,
 };
 use crate::shape::axes::{at_least_1, at_least_2, at_least_3};
 use crate::shape::part::narrow;
@@ -76,10 +76,6 @@ pub static CONCATENATE: OpDef = OpDef {
         }
         Ok(grads)
     }),
-    onnx: Onnx::Node {
-        ty: "Concat",
-        since: 13,
-    },
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&[
         "[f((2, 3)), f((1, 3))]",

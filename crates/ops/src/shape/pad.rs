@@ -12,7 +12,7 @@ use crate::cpu;
 use crate::error::Result;
 use crate::index::SCATTER_ADD;
 use crate::invoke::invoke1;
-use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, one_of};
+use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, one_of};
 
 const MODES: &[&str] = &["edge", "wrap", "reflect", "symmetric"];
 
@@ -66,10 +66,6 @@ pub static PAD_BORDER: OpDef = OpDef {
         }
         g.one(dx)
     }),
-    onnx: Onnx::Node {
-        ty: "Pad",
-        since: 19,
-    },
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&[
         "f((2, 3)), (1, 0, 0, 2)",

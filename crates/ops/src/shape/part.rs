@@ -10,9 +10,7 @@ use crate::context::{CompositeContext, KernelContext};
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::mode::Flags;
-use crate::opdef::{
-    Bundle, Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of,
-};
+use crate::opdef::{Bundle, Cost, Cpu, Grad, Keep, OpDef, Probe, Sparse, Surface, Viewed, one_of};
 use crate::{Outputs, cpu, memory, sum_to};
 
 /// A slice along one axis.
@@ -53,10 +51,6 @@ pub static SLICE_AXIS: OpDef = OpDef {
         .collect();
         g.one(invoke1(&UNSLICE, &[g.dy(0)], &attrs)?)
     }),
-    onnx: Onnx::Node {
-        ty: "Slice",
-        since: 13,
-    },
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
         "f((3, 4)), 0, 1",
@@ -153,10 +147,6 @@ pub static SPLIT: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|context| parts(context, true)),
     bundle: |_| Bundle::List,
-    onnx: Onnx::Node {
-        ty: "Split",
-        since: 13,
-    },
     probe: Probe::calls(&[
         "f((4, 3)), 2",
         "f((4, 3)), (1, 3)",

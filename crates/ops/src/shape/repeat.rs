@@ -14,9 +14,7 @@ use crate::error::Result;
 use crate::index::{dense, scattered_slices};
 use crate::invoke::invoke1;
 use crate::memory_order;
-use crate::opdef::{
-    Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Surface, ZeroDimResult, one, one_of,
-};
+use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Surface, ZeroDimResult, one, one_of};
 use crate::shape::narrow;
 use crate::types::{Types, check_element};
 use crate::{Outputs, cpu};
@@ -53,10 +51,6 @@ pub static PAD: OpDef = OpDef {
         }
         g.one(dy)
     }),
-    onnx: Onnx::Node {
-        ty: "Pad",
-        since: 13,
-    },
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&["f((2, 3)), (1, 0, 0, 2), 1.5", "f((2,)), (0, 0), 0"]).against(
         "lambda x, width, value: np.pad(x, [width[i : i + 2] for i in range(0, len(width), 2)], constant_values=value)",
@@ -312,10 +306,6 @@ pub static TILE: OpDef = OpDef {
                [1, 2]])
     ",
     cpu: Cpu::Composite(tile),
-    onnx: Onnx::Node {
-        ty: "Tile",
-        since: 6,
-    },
     probe: Probe::calls(&[
         "f((2, 3)), 2",
         "f((3,)), (2, 2)",

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::Tuple;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed};
+use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe, Sparse, Surface, Viewed};
 
 /// Another shape, the same elements in C order.
 pub static RESHAPE: OpDef = OpDef {
@@ -72,10 +72,6 @@ pub static RESHAPE: OpDef = OpDef {
             .collect();
         g.one(invoke1(&RESHAPE, &[g.dy(0)], &attrs)?)
     }),
-    onnx: Onnx::Node {
-        ty: "Reshape",
-        since: 5,
-    },
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
         "f((2, 3)), (3, 2)",
@@ -169,10 +165,6 @@ pub static TRANSPOSE: OpDef = OpDef {
         });
         g.one(g.dy(0).transpose(inverse.as_deref())?)
     }),
-    onnx: Onnx::Node {
-        ty: "Transpose",
-        since: 1,
-    },
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
         "f((2, 3))",
@@ -210,10 +202,6 @@ pub static BROADCAST_TO: OpDef = OpDef {
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(crate::sum_to(g.dy(0), g.shape(0))?)
     }),
-    onnx: Onnx::Node {
-        ty: "Expand",
-        since: 8,
-    },
     probe: Probe::calls(&["f((3, 1)), (2, 3, 4)", "f(()), (2,)", "f((1, 0)), (5, 0)"]),
     ..OpDef::VIEW
 };

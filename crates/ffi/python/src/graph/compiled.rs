@@ -74,7 +74,7 @@ pub struct CompiledGraph {
 }
 
 /// Arrays with their names, in order.
-type NamedArrays = Vec<(String, Py<PyArray>)>;
+pub(super) type NamedArrays = Vec<(String, Py<PyArray>)>;
 
 /// The backward pass of one call.
 pub struct Backward {

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::array::PyArray;
 use crate::error::raise;
 use crate::gil_release::without_gil;
+use crate::graph::compiled::NamedArrays;
 use crate::typed::Get;
 
 /// A graph loaded from a file, with its arrays.
@@ -66,6 +67,27 @@ impl LoadedGraph {
             .interpret(&given, &values)
             .map_err(|error| raise(py, error))?;
         outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
+    }
+
+    /// The graph for arguments of these shapes as the text of a file, and its constants by name. An input that is no argument is named by its
+    /// position among the inputs.
+    fn for_shapes(
+        &self,
+        py: Python<'_>,
+        shapes: Vec<Vec<usize>>,
+    ) -> PyResult<(String, NamedArrays)> {
+        let shapes: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
+        let graph = self.model.graph_for(&shapes);
+        let graph = graph.map_err(|error| raise(py, error))?;
+        let mut constants = Vec::new();
+        let text = graph.to_json(&mut |i, x| {
+            if matches!(graph.inputs[i].source, Source::Constant(_)) {
+                constants.push((i.to_string(), x.clone()));
+            }
+            i.to_string()
+        });
+        let wrapped = (constants.into_iter()).map(|(name, x)| Ok((name, PyArray::wrap(py, x)?)));
+        Ok((text, wrapped.collect::<PyResult<_>>()?))
     }
 
     /// Shapes and dtype names of the arguments; None for an axis of any length.

@@ -11,7 +11,7 @@ use crate::elementwise::logic::LOGICAL_NOT;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::Call;
-use crate::opdef::{Cpu, Form, FpErrors, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface};
+use crate::opdef::{Cpu, Form, FpErrors, Grad, Keep, OpDef, Probe, Sparse, Surface};
 use crate::types::{DTypes, Lift, Out, Types, resolve_call};
 
 /// Next representable number in a direction.
@@ -156,10 +156,7 @@ pub static ISNAN: OpDef = OpDef {
     ",
     cpu: Cpu::Map(&map::ISNAN),
     sparse: Sparse::KeepsZero,
-    onnx: Onnx::Node {
-        ty: "IsNaN",
-        since: 9,
-    },
+    onnx: Some("IsNaN"),
     ..QUESTION
 };
 
@@ -174,10 +171,7 @@ pub static ISINF: OpDef = OpDef {
     ",
     cpu: Cpu::Map(&map::ISINF),
     sparse: Sparse::KeepsZero,
-    onnx: Onnx::Node {
-        ty: "IsInf",
-        since: 10,
-    },
+    onnx: Some("IsInf"),
     ..QUESTION
 };
 

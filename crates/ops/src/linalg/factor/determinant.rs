@@ -12,9 +12,7 @@ use crate::batching::Batch;
 use crate::context::CallContext;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{
-    Cpu, FpErrors, Grad, GradRule, Inferred, Keep, Onnx, OpDef, Probe, Surface, one,
-};
+use crate::opdef::{Cpu, FpErrors, Grad, GradRule, Inferred, Keep, OpDef, Probe, Surface, one};
 
 fn per_matrix(context: &CallContext) -> Result<Inferred> {
     one(Dims::from_slice(squares(context, 0)?.lead))
@@ -49,10 +47,6 @@ pub static DET: OpDef = OpDef {
         let slopes = invoke1(&COFACTORS, &[g.input(0)], &Attrs::none())?;
         g.one(as_element(g.dy(0))?.mul(&slopes.conj()?)?)
     }),
-    onnx: Onnx::Node {
-        ty: "Det",
-        since: 11,
-    },
     probe: Probe::calls(&[
         "f((1, 1))",
         "f((2, 2))",
