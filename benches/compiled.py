@@ -7,11 +7,9 @@ Runtime, numexpr. Names of cases as arguments choose some.
 All sides start from the same weights; the losses of some steps are compared before anything is timed.
 """
 
-import contextlib
 import copy
-import io
 import sys
-import warnings
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -191,22 +189,18 @@ def resnet() -> tuple[Any, Any, tuple[int, ...]]:
 OTHER_ORDER = (lstm, resnet)
 
 
-def onnx_session(other: Any, x: numpy.ndarray) -> Any:
-    """The network in ONNX Runtime, if it can be imported and the network can be written for it."""
+def onnx_session(net: Any, x: numpy.ndarray) -> Any:
+    """The network, exported, in ONNX Runtime; None if that or `onnx` cannot be imported."""
     try:
         import onnxruntime
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = mx.onnx.export_model(net, None, [x.shape], x.dtype, f"{folder}/net.onnx")
+            session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     except ImportError:
         return None
-    buffer = io.BytesIO()
-    with (
-        warnings.catch_warnings(),
-        contextlib.redirect_stderr(io.StringIO()),
-        contextlib.redirect_stdout(io.StringIO()),
-    ):
-        warnings.simplefilter("ignore")
-        torch.onnx.export(other, (torch.from_numpy(x),), buffer, input_names=["x"], dynamo=False)
-    session = onnxruntime.InferenceSession(buffer.getvalue(), providers=["CPUExecutionProvider"])
-    return lambda: session.run(None, {"x": x})
+    name = session.get_inputs()[0].name
+    return lambda: session.run(None, {name: x})
 
 
 def same_weights(net: Any, other: Any) -> None:
@@ -371,8 +365,8 @@ def main() -> None:
 
             other.eval()
             single["PyTorch"] = predict
-            if (run := onnx_session(other, x[:1])) is not None:
-                single["ONNX"] = run
+        if (run := onnx_session(twin, x[:1])) is not None:
+            single["ONNX"] = run
         predicting.line(build.__name__, time_in_turns(single))
 
 

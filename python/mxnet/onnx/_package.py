@@ -27,7 +27,7 @@ def onnx_package(function: str) -> Any:
     """
     try:
         package = importlib.import_module("onnx")
-        for module in ("checker", "external_data_helper", "helper", "numpy_helper", "shape_inference"):
+        for module in ("checker", "external_data_helper", "helper", "numpy_helper", "printer", "shape_inference"):
             importlib.import_module(f"onnx.{module}")
     except ImportError as error:
         raise ImportError(
