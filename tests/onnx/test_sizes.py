@@ -132,6 +132,16 @@ def test_one_size_says_how_to_get_others(tmp_path):
         mx.onnx.export_model(net, onnx_file_path=tmp_path / "x.onnx", dynamic=True)
 
 
+def test_conditions_on_lengths_are_in_the_metadata(tmp_path):
+    def limited(x):
+        return x * 2 if x.shape[0] * x.shape[1] > 100000 else x + 1
+
+    net, _ = onnx_oracle.traced(limited, [data(2, 3)])
+    free = [("rows", "columns")]
+    model = onnx_oracle.export(net, tmp_path / "x.onnx", dynamic=True, dynamic_input_shapes=free)
+    assert {x.key: x.value for x in model.metadata_props} == {"conditions": "rows * columns <= 100000"}
+
+
 def test_expressions_are_exact():
     n, m = (2, 5, 7, 11, 13, 20), (3, 4, 9, 8, 21, 6)
     product = [x * y for x, y in zip(n, m, strict=True)]

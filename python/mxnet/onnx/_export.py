@@ -15,6 +15,7 @@ from mxnet.error import UnsupportedError
 from mxnet.numpy import ndarray
 from mxnet.onnx._exporter import sizes
 from mxnet.onnx._exporter.builder import Builder, Value
+from mxnet.onnx._exporter.conditions import described
 from mxnet.onnx._exporter.graph import Graph, View, fold_constants, to_numpy
 from mxnet.onnx._exporter.model import OPSET, Tensor, make_model, write_model
 from mxnet.onnx._exporter.operators import translated_names
@@ -334,11 +335,21 @@ class _Export:
             self._name_result(b, results[0][number], name)
             outputs.append(Tensor(name, results[0][number].dtype, _lengths_of(made, names, name)))
         kept = list(self._parameters.values())
-        return make_model(onnx, b, self._source.name, inputs, outputs, kept, self._metadata())
+        return make_model(onnx, b, self._source.name, inputs, outputs, kept, self._metadata(lengths, names))
 
-    def _metadata(self) -> dict[str, str]:
-        conditions = self._traced.document.get("dynamic", {}).get("conditions", [])
-        return {"mxnet.conditions": repr(conditions)} if conditions and self._free else {}
+    def _metadata(
+        self, lengths: Mapping[tuple[int, int], sizes.Lengths], names: Mapping[sizes.Lengths, str]
+    ) -> dict[str, str]:
+        """The comparisons with lengths that `forward` made: the model is for sizes with the same results."""
+        entries = self._traced.document.get("dynamic", {})
+        if not self._free or not entries.get("conditions"):
+            return {}
+        symbols = []
+        for size in entries["sizes"]:
+            found = lengths.get((size.get("argument", -1), size["axis"]))
+            own = f"length of axis {size['axis']} of a result"
+            symbols.append(own if found is None else names.get(found, str(found[0])))
+        return {"conditions": "; ".join(described(condition, symbols) for condition in entries["conditions"])}
 
     def _name_of(self, graph: Graph, number: str) -> str:
         """The name of an input in the file, given its name in a graph of one size."""
