@@ -108,6 +108,7 @@ CALLS = {
     "lstsq": ["np.linalg.lstsq(np.ones((2, 2)), np.ones(3))", "np.linalg.lstsq(np.full((2, 2), np.inf), np.ones(2))"],
     "batch_dot": ["npx.batch_dot(np.ones((2, 3)), np.ones((3, 2)))"],
     "box_iou": ["npx.box_iou(np.ones((2, 4)), np.ones((2, 3)))"],
+    "calibrate_entropy": ["npx.contrib_calibrate_entropy(np.ones(4), np.ones(5), num_quantized_bins=3)"],
     "box_nms": ["npx.box_nms(np.ones((2, 6)), score_index=6)"],
     "sequence_mask": [
         "npx.sequence_mask(np.ones((2, 3)), np.ones(2), True)",

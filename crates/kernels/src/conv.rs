@@ -11,6 +11,7 @@ mod direct;
 mod epilogue;
 mod gradients;
 mod micro;
+pub(crate) mod padded;
 
 #[cfg(test)]
 mod tests;
@@ -70,23 +71,23 @@ pub fn output_extent(
 }
 
 impl Conv {
-    fn in_len(&self) -> usize {
+    pub(crate) fn in_len(&self) -> usize {
         self.input.iter().product()
     }
-    fn out_len(&self) -> usize {
+    pub(crate) fn out_len(&self) -> usize {
         self.output.iter().product()
     }
-    fn taps(&self) -> usize {
+    pub(crate) fn taps(&self) -> usize {
         self.kernel.iter().product()
     }
     /// Number of input and of output channels in a group.
-    fn group(&self) -> (usize, usize) {
+    pub(crate) fn group(&self) -> (usize, usize) {
         (
             self.in_channels / self.groups,
             self.out_channels / self.groups,
         )
     }
-    fn weights(&self) -> usize {
+    pub(crate) fn weights(&self) -> usize {
         self.out_channels * self.in_channels / self.groups * self.taps()
     }
     /// Whether im2col would be the identity: kernel 1, stride 1, no padding.
@@ -292,7 +293,7 @@ pub unsafe fn bias_gradient(threads: &dyn Threads, g: &Conv, dy: *const u8, db: 
 }
 
 /// Runs `n` tasks; a single task runs on the calling thread.
-fn run(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
+pub(crate) fn run(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
     if n == 1 {
         task(0)
     } else {

@@ -34,9 +34,11 @@ pub mod scratch;
 mod values;
 
 pub mod attention;
+pub mod calibration;
 pub mod conv;
 pub mod ctc;
 pub mod gemm;
+pub mod int8;
 pub mod linear;
 pub mod norm;
 pub mod pool;

@@ -86,14 +86,14 @@ impl Pool {
     }
 
     /// Range of input positions that window `i` along `axis` covers.
-    fn span(&self, axis: usize, i: usize) -> (usize, usize) {
+    pub(crate) fn span(&self, axis: usize, i: usize) -> (usize, usize) {
         let start = i * self.stride[axis];
         let clip = |x: usize| x.saturating_sub(self.pad[axis]).min(self.input[axis]);
         (clip(start), clip(start + self.kernel[axis]))
     }
 
     /// Divisor of window `i` along `axis`.
-    fn count(&self, axis: usize, i: usize) -> usize {
+    pub(crate) fn count(&self, axis: usize, i: usize) -> usize {
         let (start, end) = self.span(axis, i);
         if self.kind == Kind::AverageWithPad {
             let start = i * self.stride[axis];

@@ -68,6 +68,10 @@ static FAMILIES: &[Family] = &[
         ops: elementwise::activation::OPS,
     },
     Family {
+        name: "quantisation",
+        ops: elementwise::quantize::OPS,
+    },
+    Family {
         name: "selection",
         ops: elementwise::select::OPS,
     },

@@ -54,6 +54,19 @@ from mxnet.numpy_extension._like import uniform_like as uniform_like
 from mxnet.numpy_extension._padding import pad as pad
 from mxnet.numpy_extension._poisson import scalar_poisson as scalar_poisson
 from mxnet.numpy_extension._poisson import tensor_poisson as tensor_poisson
+from mxnet.numpy_extension._quantization import contrib_quantize as contrib_quantize
+from mxnet.numpy_extension._quantization import contrib_quantize_v2 as contrib_quantize_v2
+from mxnet.numpy_extension._quantization import quantized_act as quantized_act
+from mxnet.numpy_extension._quantization import quantized_conv as quantized_conv
+from mxnet.numpy_extension._quantization import quantized_elemwise_add as quantized_elemwise_add
+from mxnet.numpy_extension._quantization import quantized_elemwise_mul as quantized_elemwise_mul
+from mxnet.numpy_extension._quantization import quantized_embedding as quantized_embedding
+from mxnet.numpy_extension._quantization import quantized_flatten as quantized_flatten
+from mxnet.numpy_extension._quantization import quantized_fully_connected as quantized_fully_connected
+from mxnet.numpy_extension._quantization import quantized_pooling as quantized_pooling
+from mxnet.numpy_extension._quantization import quantized_reshape as quantized_reshape
+from mxnet.numpy_extension._quantization import quantized_transpose as quantized_transpose
+from mxnet.numpy_extension._quantization import requantize as requantize
 from mxnet.numpy_extension._regions import bilinear_resize as bilinear_resize
 from mxnet.numpy_extension._regions import correlation as correlation
 from mxnet.numpy_extension._regions import roi_pooling as roi_pooling
@@ -90,6 +103,7 @@ betaincinv: ufunc[ndarray]
 def box_iou(lhs: ArrayLike, rhs: ArrayLike, format: str = ...) -> ndarray: ...
 def box_nms(data: ArrayLike, overlap_thresh: float = ..., valid_thresh: float = ..., topk: int = ..., coord_start: int = ..., score_index: int = ..., id_index: int = ..., background_id: int = ..., force_suppress: builtins.bool = ..., in_format: str = ..., out_format: str = ...) -> ndarray: ...
 def broadcast_like(lhs: ArrayLike, rhs: ArrayLike, lhs_axes: int | Sequence[int] | None = ..., rhs_axes: int | Sequence[int] | None = ...) -> ndarray: ...
+def contrib_calibrate_entropy(hist: ArrayLike, hist_edges: ArrayLike, num_quantized_bins: int = ...) -> tuple[ndarray, ...]: ...
 def convolution(data: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = ..., kernel: int | Sequence[int] | None = ..., stride: int | Sequence[int] | None = ..., dilate: int | Sequence[int] | None = ..., pad: int | Sequence[int] | None = ..., num_filter: int | None = ..., num_group: int = ..., workspace: int = ..., no_bias: builtins.bool = ..., cudnn_tune: str | None = ..., cudnn_off: builtins.bool = ..., layout: str | None = ...) -> ndarray: ...
 def ctc_loss(data: ArrayLike, label: ArrayLike, data_lengths: ArrayLike | None = ..., label_lengths: ArrayLike | None = ..., use_data_lengths: builtins.bool = ..., use_label_lengths: builtins.bool = ..., blank_label: str = ...) -> ndarray: ...
 def deconvolution(data: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = ..., kernel: int | Sequence[int] | None = ..., stride: int | Sequence[int] | None = ..., dilate: int | Sequence[int] | None = ..., pad: int | Sequence[int] | None = ..., adj: int | Sequence[int] | None = ..., target_shape: int | Sequence[int] | None = ..., num_filter: int | None = ..., num_group: int = ..., workspace: int = ..., no_bias: builtins.bool = ..., cudnn_tune: str | None = ..., cudnn_off: builtins.bool = ..., layout: str | None = ...) -> ndarray: ...

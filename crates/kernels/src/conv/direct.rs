@@ -5,6 +5,7 @@
 
 use super::crop::Crop;
 use super::epilogue::Typed;
+use super::padded::Padded;
 use super::{Conv, PackedForm, blocked, depthwise, run};
 use crate::conv::micro::Blocked;
 use crate::copy::copy_elements as copy;
@@ -134,10 +135,21 @@ impl Direct {
         let ((_, oc), sp, micro) = (g.group(), g.out_len(), T::kernels());
         let (lanes, (panels, steps)) = (micro.lanes, self.panels::<T>());
         let data = Padded::of(g);
-        // SAFETY: the geometry's data.
-        let mut padded = unsafe { data.copy(threads, g, x) };
+        let mut padded = memory::<T>(g.groups * data.group_len(g), data.is_padded(g));
+        let [_, h, w] = g.input;
+        let strides = [g.in_channels * g.in_len(), g.in_len(), h * w, w, 1];
+        // SAFETY: the geometry's dense data; the copy has their size.
+        unsafe {
+            data.copy(
+                threads,
+                g,
+                x.at(0).cast_const(),
+                strides,
+                padded.as_mut_ptr(),
+            )
+        };
         let padded = Shared(padded.as_mut_ptr());
-        let parts = data.parts(g);
+        let parts = parts(&data, g);
         let positions = g.n * sp;
         let wanted = (TASK_WORK / (steps * lanes)).next_multiple_of(micro.rows());
         let most = wanted.clamp(micro.rows(), MAX_POSITIONS);
@@ -238,143 +250,39 @@ const MIN_STEPS: usize = 4;
 /// Pointwise products (kernel 1) of fewer channels do not pay for the copy: they need no columns.
 const MIN_POINTWISE: usize = 256;
 
-/// Layout of the padded copy of the data: `[group][image][position][channel]`.
-struct Padded {
-    /// Extents.
-    extent: [usize; 3],
-    /// Distance of the data's elements that are copied.
-    step: [usize; 3],
-    /// Distance of the windows in the copy.
-    stride: [usize; 3],
-}
-
-impl Padded {
-    fn of(g: &Conv) -> Padded {
-        let axis = |a: usize| match g.kernel[a] {
-            // Only the elements that the single tap reads are copied.
-            1 => (g.output[a], g.stride[a], 1),
-            k => (
-                (g.output[a] - 1) * g.stride[a] + (k - 1) * g.dilation[a] + 1,
-                1,
-                g.stride[a],
-            ),
-        };
-        let axes = [axis(0), axis(1), axis(2)];
-        Padded {
-            extent: axes.map(|axis| axis.0),
-            step: axes.map(|axis| axis.1),
-            stride: axes.map(|axis| axis.2),
-        }
-    }
-
-    fn image_len(&self, g: &Conv) -> usize {
-        self.extent.iter().product::<usize>() * g.group().0
-    }
-
-    fn group_len(&self, g: &Conv) -> usize {
-        g.n * self.image_len(g)
-    }
-
-    /// # Safety
-    /// `x` has the geometry's data.
-    unsafe fn copy<T: Blocked>(&self, threads: &dyn Threads, g: &Conv, x: Shared<T>) -> Vec<T> {
-        let ic = g.group().0;
-        // The range of each axis of the copy that has data: position i has element `i * step - pad`.
-        let range: [(usize, usize); 3] = std::array::from_fn(|a| {
-            let (step, pad) = (self.step[a], g.pad[a]);
-            let end = (pad + g.input[a]).div_ceil(step).min(self.extent[a]);
-            let first = pad.div_ceil(step).min(end);
-            (first, end)
-        });
-        let is_padded = (0..3).any(|a| range[a] != (0, self.extent[a]));
-        let mut all = memory::<T>(g.groups * self.group_len(g), is_padded);
-        let len = |a: usize| range[a].1 - range[a].0;
-        let count = [len(0), len(1), len(2)];
-        if count.contains(&0) {
-            return all;
-        }
-        let [_, h, w] = self.extent;
-        let to = [h * w * ic, w * ic, ic];
-        let from = [g.input[1] * g.input[2], g.input[2], 1];
-        let sum = |f: &dyn Fn(usize) -> usize| f(0) + f(1) + f(2);
-        let at = sum(&|a| range[a].0 * to[a]);
-        let source = sum(&|a| (range[a].0 * self.step[a] - g.pad[a]) * from[a]);
-        // SAFETY: the ranges are inside both sides.
-        unsafe {
-            copy(
-                threads,
-                [g.groups, g.n, count[0], count[1], count[2], ic],
-                all.as_mut_ptr().add(at),
-                [self.group_len(g), self.image_len(g), to[0], to[1], to[2], 1],
-                x.at(source).cast_const(),
-                [
-                    ic * g.in_len(),
-                    g.in_channels * g.in_len(),
-                    from[0] * self.step[0],
-                    from[1] * self.step[1],
-                    from[2] * self.step[2],
-                    g.in_len(),
-                ],
-            );
-        }
-        all
-    }
-
-    /// The first elements that the positions of the results from `first` on read.
-    fn offsets(&self, g: &Conv, first: usize, to: &mut [usize]) {
-        let (ic, sp, [od, oh, ow]) = (g.group().0, g.out_len(), g.output);
-        let [_, h, w] = self.extent;
-        let [d_len, h_len, w_len] = [h * w * ic, w * ic, ic];
-        let [sd, sh, sw] = self.stride;
-        let p = first % sp;
-        let (mut image, [mut i, mut j, mut k]) = (first / sp, [p / (oh * ow), p / ow % oh, p % ow]);
-        let mut row = image * self.image_len(g) + i * sd * d_len + j * sh * h_len;
-        for to in to {
-            *to = row + k * sw * w_len;
-            k += 1;
-            if k == ow {
-                (k, j) = (0, j + 1);
-                if j == oh {
-                    (j, i) = (0, i + 1);
-                    if i == od {
-                        (i, image) = (0, image + 1);
-                    }
-                }
-                row = image * self.image_len(g) + i * sd * d_len + j * sh * h_len;
+/// The parts of a sum, by slab.
+fn parts(data: &Padded, g: &Conv) -> Vec<Vec<Part>> {
+    let (ic, [kd, kh, kw]) = (g.group().0, g.kernel);
+    let [_, h, w] = data.extent;
+    // Taps that read neighbours are one run.
+    let (runs, run_len) = match g.dilation[2] {
+        1 => (1, kw * ic),
+        _ => (kw, ic),
+    };
+    let mut all: Vec<Vec<Part>> = Vec::new();
+    scratch::reserve(&mut all, (g.taps() * ic).div_ceil(SLAB));
+    let (mut step, mut left_in_slab) = (0, 0);
+    for tap in 0..kd * kh * runs {
+        let k = [tap / (kh * runs), tap / runs % kh, tap % runs];
+        let i: [usize; 3] = std::array::from_fn(|a| k[a] * g.dilation[a]);
+        let mut at = ((i[0] * h + i[1]) * w + i[2]) * ic;
+        let mut left = run_len;
+        while left > 0 {
+            if left_in_slab == 0 {
+                all.push(Vec::new());
+                left_in_slab = SLAB;
             }
-        }
-    }
-
-    /// The parts of a sum, by slab.
-    fn parts(&self, g: &Conv) -> Vec<Vec<Part>> {
-        let (ic, [kd, kh, kw]) = (g.group().0, g.kernel);
-        let [_, h, w] = self.extent;
-        // Taps that read neighbours are one run.
-        let (runs, run_len) = match g.dilation[2] {
-            1 => (1, kw * ic),
-            _ => (kw, ic),
-        };
-        let mut all: Vec<Vec<Part>> = Vec::new();
-        scratch::reserve(&mut all, (g.taps() * ic).div_ceil(SLAB));
-        let (mut step, mut left_in_slab) = (0, 0);
-        for tap in 0..kd * kh * runs {
-            let k = [tap / (kh * runs), tap / runs % kh, tap % runs];
-            let i: [usize; 3] = std::array::from_fn(|a| k[a] * g.dilation[a]);
-            let mut data = ((i[0] * h + i[1]) * w + i[2]) * ic;
-            let mut left = run_len;
-            while left > 0 {
-                if left_in_slab == 0 {
-                    all.push(Vec::new());
-                    left_in_slab = SLAB;
-                }
-                let steps = left.min(left_in_slab);
-                if let Some(slab) = all.last_mut() {
-                    slab.push(Part { data, step, steps });
-                }
-                (data, step) = (data + steps, step + steps);
-                (left, left_in_slab) = (left - steps, left_in_slab - steps);
+            let steps = left.min(left_in_slab);
+            if let Some(slab) = all.last_mut() {
+                slab.push(Part {
+                    data: at,
+                    step,
+                    steps,
+                });
             }
+            (at, step) = (at + steps, step + steps);
+            (left, left_in_slab) = (left - steps, left_in_slab - steps);
         }
-        all
     }
+    all
 }

@@ -13,6 +13,7 @@ mod half_table;
 mod incomplete;
 mod math;
 mod network;
+mod quantize;
 mod special;
 #[cfg(target_arch = "x86_64")]
 mod tanh;
@@ -27,6 +28,7 @@ pub use explog::*;
 pub use fold::{Right, at_positions, fold_in_any_order, fold_rows, scan_rows};
 pub use incomplete::*;
 pub use network::*;
+pub use quantize::*;
 pub use row::{InnerLoop, InnerLoops, OutElem};
 pub use special::*;
 pub use trig::*;

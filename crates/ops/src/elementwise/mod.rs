@@ -11,6 +11,7 @@ pub mod incomplete;
 pub mod logic;
 pub mod network;
 pub mod parts;
+pub mod quantize;
 pub mod rounding;
 pub mod select;
 pub mod special;

@@ -26,9 +26,8 @@ use crate::types::Types;
 use crate::workspace;
 use crate::{Array, only};
 
-use geometry::Case;
 pub(super) use geometry::{
-    channels_first, channels_first_layout, extents, is_channels_last, sizes, spatial_axes,
+    Case, channels_first, channels_first_layout, extents, is_channels_last, sizes, spatial_axes,
 };
 pub use normalised::CONVOLUTION_BATCH_NORM;
 pub use transposed::DECONVOLUTION;
@@ -39,11 +38,11 @@ pub(super) const LAYOUTS: &[&str] = &["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "ND
 /// Description of parameters that choose an algorithm of MXNet 2.
 pub(super) const NO_EFFECT: &str = "Accepted for compatibility with MXNet 2; has no effect.";
 
-const STRIDE: Param = Param::optional("stride", ParamKind::Ints);
-const DILATE: Param = Param::optional("dilate", ParamKind::Ints);
-const PAD: Param = Param::optional("pad", ParamKind::Ints);
-const GROUPS: Param = Param::int("num_group", 1);
-const LAYOUT: Param = Param::optional("layout", ParamKind::Choice(LAYOUTS));
+pub(super) const STRIDE: Param = Param::optional("stride", ParamKind::Ints);
+pub(super) const DILATE: Param = Param::optional("dilate", ParamKind::Ints);
+pub(super) const PAD: Param = Param::optional("pad", ParamKind::Ints);
+pub(super) const GROUPS: Param = Param::int("num_group", 1);
+pub(super) const LAYOUT: Param = Param::optional("layout", ParamKind::Choice(LAYOUTS));
 // MXNet 2 chooses its algorithms by these.
 const WORKSPACE: Param = Param::int("workspace", 1024);
 const CUDNN_TUNE: Param = Param::optional(

@@ -17,7 +17,6 @@ use crate::linalg::{flops_ns, multiply};
 use crate::nn::operand::{self, Form, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one};
 use crate::types::Types;
-use crate::workspace;
 use crate::{Array, Outputs};
 
 /// An affine map of the last axis, or of all axes but the first as one.
@@ -155,7 +154,7 @@ fn with_packed_weights(
         Ok(())
     };
     let (key, len) = ([layer.lanes()], layer.packed_bytes());
-    let kept = operand::packed(
+    let packed = operand::packed_or_own(
         context,
         context.input(1),
         Form::Linear,
@@ -164,18 +163,6 @@ fn with_packed_weights(
         len,
         pack,
     )?;
-    let own = match &kept {
-        Some(_) => None,
-        None => {
-            let own = workspace::take(len)?;
-            pack(own.data_ptr())?;
-            Some(own)
-        }
-    };
-    let packed = match (&kept, &own) {
-        (Some(kept), _) => kept.ptr(),
-        (None, own) => operand::pointer(own.as_ref()),
-    };
     let y = Staged::new(context.output(0), dtype)?;
     // SAFETY: the operands have the layer's sizes, and the result overlaps none.
     unsafe {
@@ -183,7 +170,7 @@ fn with_packed_weights(
             threads,
             x.data_ptr(),
             x.layout().strides()[0].unsigned_abs(),
-            packed,
+            packed.ptr(),
             operand::pointer(bias),
             y.ptr(),
             relu,

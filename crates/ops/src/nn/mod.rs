@@ -6,10 +6,12 @@
 mod attention;
 mod batch_norm;
 mod boxes;
+mod calibration;
 mod conv;
 mod conv_batch;
 mod ctc;
 mod dropout;
+mod int8;
 mod layer_norm;
 mod linear;
 mod loss;
@@ -30,9 +32,11 @@ mod window;
 pub use attention::*;
 pub use batch_norm::*;
 pub use boxes::*;
+pub use calibration::*;
 pub use conv::*;
 pub use ctc::*;
 pub use dropout::*;
+pub use int8::*;
 pub use layer_norm::*;
 pub use linear::*;
 pub use loss::*;
@@ -59,6 +63,11 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CONVOLUTION_DATA_GRADIENT,
     &CONVOLUTION_WEIGHT_GRADIENT,
     &DECONVOLUTION,
+    &INT8_CONVOLUTION,
+    &INT8_FULLY_CONNECTED,
+    &INT8_POOLING,
+    &QUANTIZATION_SCALE,
+    &CALIBRATE_ENTROPY,
     &POOLING,
     &POOLING_GRADIENT,
     &POOLING_SELECT,

@@ -10,6 +10,7 @@ use crate::context::{CallContext, KernelContext};
 use crate::cpu;
 use crate::error::Result;
 use crate::types::promoted;
+use crate::workspace;
 
 /// The dtype that kernels compute in: float32 for float16 and bfloat16.
 pub fn compute(dtype: DType) -> DType {
@@ -104,6 +105,8 @@ pub enum Form {
     Linear,
     /// Weights from the state of a recurrent layer.
     RecurrentState,
+    /// Weights of 8 bits.
+    Int8,
 }
 
 /// [`KernelContext::packed`] of a form that is packed from elements of `dtype`.
@@ -122,6 +125,45 @@ pub fn packed(
     let mut words: SmallVec<[usize; 16]> = SmallVec::from_slice(&[form as usize, dtype as usize]);
     words.extend_from_slice(key);
     context.packed(x, &words, len_bytes, pack)
+}
+
+/// A packed form that is kept with an array, or was made for one call.
+pub enum PackedWeights {
+    /// Kept.
+    Kept(Arc<Storage>),
+    /// Made for the call.
+    Own(Tensor),
+}
+
+impl PackedWeights {
+    /// Address of the form.
+    pub fn ptr(&self) -> *mut u8 {
+        match self {
+            PackedWeights::Kept(storage) => storage.ptr(),
+            PackedWeights::Own(tensor) => tensor.data_ptr(),
+        }
+    }
+}
+
+/// [`packed`], or where no form is kept with the array, one for this call.
+///
+/// # Errors
+/// What `pack` reports; [`crate::Error::Memory`].
+pub fn packed_or_own(
+    context: &KernelContext,
+    x: &Tensor,
+    form: Form,
+    dtype: DType,
+    key: &[usize],
+    len_bytes: usize,
+    pack: impl Fn(*mut u8) -> Result<()>,
+) -> Result<PackedWeights> {
+    if let Some(kept) = packed(context, x, form, dtype, key, len_bytes, &pack)? {
+        return Ok(PackedWeights::Kept(kept));
+    }
+    let own = workspace::take(len_bytes)?;
+    pack(own.data_ptr())?;
+    Ok(PackedWeights::Own(own))
 }
 
 /// A destination for a kernel that writes dense elements of `dtype`; `finish` converts them into `target`.

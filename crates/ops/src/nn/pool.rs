@@ -261,14 +261,14 @@ pub static POOLING_SELECT: OpDef = OpDef {
 };
 
 /// Geometry of a pooling, and the axis of the channels.
-struct Case {
+pub(super) struct Case {
     pool: Pool,
-    shape: Dims,
+    pub shape: Dims,
     channels_last: bool,
 }
 
 impl Case {
-    fn of(args: &Args, data: &[usize]) -> Result<Case> {
+    pub fn of(args: &Args, data: &[usize]) -> Result<Case> {
         let spatial = spatial_axes(data)?;
         let channels_last = is_channels_last(args, spatial)?;
         let shape = channels_first(data, channels_last);
@@ -341,7 +341,7 @@ impl Case {
         })
     }
 
-    fn geometry(&self, dtype: DType) -> Pool {
+    pub fn geometry(&self, dtype: DType) -> Pool {
         Pool {
             elem: elem(dtype),
             ..self.pool
@@ -349,7 +349,7 @@ impl Case {
     }
 
     /// Shape of the result, in the user's layout.
-    fn result(&self) -> Dims {
+    pub fn result(&self) -> Dims {
         let spatial = &self.pool.output[5 - self.shape.len()..];
         let (n, c) = (self.shape[0], self.shape[1]);
         let mut shape = Dims::from_slice(&[n]);
@@ -364,7 +364,7 @@ impl Case {
     }
 
     /// A view of a tensor in the user's layout, with the channels first.
-    fn first(&self, x: &Tensor) -> Result<Tensor> {
+    pub fn first(&self, x: &Tensor) -> Result<Tensor> {
         Ok(if self.channels_last {
             x.with_layout(channels_first_layout(x.layout())?)
         } else {

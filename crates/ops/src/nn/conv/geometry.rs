@@ -11,7 +11,7 @@ use crate::linalg::flops_ns;
 use crate::opdef::{Inferred, one};
 
 /// Geometry of a convolution, and the axis of the channels.
-pub(super) struct Case {
+pub(in crate::nn) struct Case {
     pub conv: Conv,
     pub ndim: usize,
     pub channels_last: bool,
