@@ -16,6 +16,7 @@ _FAMILIES = (
     "creation",
     "elementwise",
     "indexing",
+    "int8",
     "linalg",
     "network",
     "order",

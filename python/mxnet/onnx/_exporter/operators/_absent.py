@@ -61,5 +61,6 @@ REASONS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("apply_at", "fold", "fold_segments", "fold_steps"), "ONNX cannot fold by any function", "use a reduction"),
     (_COUNTED, "the result depends on counts of values", "compute it after the exported network"),
     (_SEQUENTIAL, "ONNX has no operator for it", "compute it after the exported network"),
+    (("calibrate_entropy",), "ONNX has no operator for it", "calibrate before the export"),
     (_RANDOM, "ONNX has no samples of this distribution", "pass what is drawn as an argument"),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from mxnet.onnx._exporter.call import Call
 from mxnet.onnx._exporter.operators.creation import positions
 from mxnet.onnx._exporter.operators.linalg import product
 
-__all__ = ["TRANSLATIONS"]
+__all__ = ["TRANSLATIONS", "convolved", "has_channels_last", "pooled"]
 
 
 def _fully_connected(call: Call) -> Value:
@@ -30,7 +30,7 @@ def _fully_connected(call: Call) -> Value:
 # Convolutions and pools. ONNX has channels before the spatial axes.
 
 
-def _is_last(layout: str | None) -> bool:
+def has_channels_last(layout: str | None) -> bool:
     return layout is not None and layout.endswith("C")
 
 
@@ -49,10 +49,13 @@ def _sizes(call: Call, name: str, count: int, default: int) -> list[int]:
     return [given] * count if isinstance(given, int) else list(given)
 
 
-def _convolution(call: Call) -> Value:
-    b, dtype = call.b, call.dtype
-    x, weight, bias = call.value(0, dtype), call.value(1, dtype), call.optional(2, dtype)
-    is_last = _is_last(call.attribute("layout"))
+def convolved(call: Call, op: str, operands: Sequence[Value | None], dtype: str) -> Value:
+    """A node `op` that convolves the first operand with the second, with the geometry and the layout of the call."""
+    b = call.b
+    x, weight, *rest = operands
+    assert x is not None
+    assert weight is not None
+    is_last = has_channels_last(call.attribute("layout"))
     if is_last:
         x, weight = _channels_first(call, x), _channels_first(call, weight)
     spatial = x.ndim - 2
@@ -60,8 +63,8 @@ def _convolution(call: Call) -> Value:
     shape = call.shape
     first = (shape[0], shape[-1], *shape[1:-1]) if is_last else shape
     found = b.node(
-        "Conv",
-        [x, weight, bias],
+        op,
+        [x, weight, *rest],
         first,
         dtype,
         kernel_shape=list(weight.shape[2:]),
@@ -73,10 +76,15 @@ def _convolution(call: Call) -> Value:
     return _channels_last(call, found) if is_last else found
 
 
+def _convolution(call: Call) -> Value:
+    dtype = call.dtype
+    return convolved(call, "Conv", [call.value(0, dtype), call.value(1, dtype), call.optional(2, dtype)], dtype)
+
+
 def _transposed_convolution(call: Call) -> Value:
     b, dtype = call.b, call.dtype
     dy, weight, bias = call.value(0, dtype), call.value(1, dtype), call.optional(2, dtype)
-    is_last = _is_last(call.attribute("layout"))
+    is_last = has_channels_last(call.attribute("layout"))
     if is_last:
         dy, weight = _channels_first(call, dy), _channels_first(call, weight)
     spatial = dy.ndim - 2
@@ -122,19 +130,20 @@ def _windows(call: Call, x: Value) -> tuple[list[int], list[int], list[int], lis
     """Kernel, strides, padding at the start and at the end, and the size of the result along the spatial axes."""
     spatial = x.ndim - 2
     shape = call.shape
-    sizes = list(shape[1:-1] if _is_last(call.attribute("layout")) else shape[2:])
+    sizes = list(shape[1:-1] if has_channels_last(call.attribute("layout")) else shape[2:])
     kernel, strides = _sizes(call, "kernel", spatial, 1), _sizes(call, "stride", spatial, 1)
     pads = _sizes(call, "pad", spatial, 0)
     ends = [(m - 1) * s + k - n - p for m, s, k, n, p in zip(sizes, strides, kernel, x.shape[2:], pads, strict=True)]
     return kernel, strides, pads, ends, sizes
 
 
-def _pooling(call: Call) -> Value:
+def pooled(call: Call) -> Value:
+    """The pooling of a call, of floats or in float32."""
     b = call.b
     kind = call.attribute("pool_type", "max")
     x = call.value(0)
     x = b.cast(x, x.dtype if x.dtype in FLOATS else "float32")
-    is_last = _is_last(call.attribute("layout"))
+    is_last = has_channels_last(call.attribute("layout"))
     if is_last:
         x = _channels_first(call, x)
     found = _global_pool(call, x, kind) if call.attribute("global_pool", False) else _local_pool(call, x, kind)
@@ -414,10 +423,10 @@ def _then_relu(translated: Callable[[Call], Value]) -> Callable[[Call], Value]:
 def _convolution_batch_norm(call: Call) -> Value:
     b, dtype = call.b, call.dtype
     found = _convolution(call)
-    channels = found.shape[-1] if _is_last(call.attribute("layout")) else found.shape[1]
+    channels = found.shape[-1] if has_channels_last(call.attribute("layout")) else found.shape[1]
     gamma = call.optional(3, dtype) or b.full([channels], 1, dtype)
     beta, mean, variance = (call.value(at, dtype) for at in (4, 5, 6))
-    axis = found.ndim - 1 if _is_last(call.attribute("layout")) else 1
+    axis = found.ndim - 1 if has_channels_last(call.attribute("layout")) else 1
     found = _normalized(call, found, axis, [gamma, beta, mean, variance])
     if call.has(7):
         found = b.binary("Add", found, call.value(7, dtype))
@@ -435,7 +444,7 @@ TRANSLATIONS: dict[str, Callable[[Call], Any]] = {
     "fully_connected": _fully_connected,
     "fully_connected_relu": _then_relu(_fully_connected),
     "log_softmax": _softmax(True),
-    "pooling": _pooling,
+    "pooling": pooled,
     "roi_align": _roi_align,
     "row_norm": _row_norm,
     "softmax": _softmax(False),
