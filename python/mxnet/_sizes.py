@@ -10,7 +10,7 @@ from typing import Any
 
 from mxnet import _core
 
-__all__ = ["RealSize", "Size", "noted", "unnoted"]
+__all__ = ["RealSize", "Size", "note", "noted", "unnoted"]
 
 
 class _State(threading.local):
@@ -50,7 +50,16 @@ def unnoted() -> Iterator[None]:
         noted(before)
 
 
-def _note(name: str, left: float, right: float, outcome: bool) -> None:
+def note(name: str, left: float, right: float, outcome: bool) -> None:
+    """Record a comparison of lengths.
+
+    Parameters
+    ----------
+    name : {"lt", "le", "gt", "ge", "eq", "ne", "seen", "bound ge", "bound gt"}
+    left, right : number
+        Both sides.
+    outcome : bool
+    """
     if _state.log is not None:
         _state.log.append((name, left, right, outcome))
 
@@ -61,12 +70,12 @@ class Size(int):
     __slots__ = ()
 
     def __hash__(self) -> int:
-        _note("seen", int(self), int(self), True)
+        note("seen", int(self), int(self), True)
         return int.__hash__(self)
 
     def __bool__(self) -> bool:
         outcome = int(self) != 0
-        _note("ne", int(self), 0, outcome)
+        note("ne", int(self), 0, outcome)
         return outcome
 
     def __reduce__(self) -> Any:
@@ -79,12 +88,12 @@ class RealSize(float):
     __slots__ = ()
 
     def __hash__(self) -> int:
-        _note("seen", float(self), float(self), True)
+        note("seen", float(self), float(self), True)
         return float.__hash__(self)
 
     def __bool__(self) -> bool:
         outcome = float(self) != 0
-        _note("ne", float(self), 0.0, outcome)
+        note("ne", float(self), 0.0, outcome)
         return outcome
 
     def __reduce__(self) -> Any:
@@ -120,7 +129,7 @@ def _comparison(base: type, name: str) -> Callable[..., Any]:
         if outcome is not NotImplemented:
             kind = builtin_kinds.get(type(other), type(other))
             right = kind(other) if kind in (int, float) else operator.index(other)
-            _note(name, base(self), right, outcome)
+            note(name, base(self), right, outcome)
         return outcome
 
     comparison.__name__ = f"__{name}__"

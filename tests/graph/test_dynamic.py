@@ -327,3 +327,48 @@ def test_reports_say_what_differed():
     assert why[3] == "recording is True, was False; training is True, was False"
     assert compiled.trace_report()[0]["arguments"] == {"x": "float32 (2, 3)", "recording": "False", "training": "False"}
     assert all(entry["seconds"] > 0 for entry in compiled.trace_report())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[-3:][1:] * 2,
+        lambda x: x[:, :3] * 2,
+        lambda x: x[:4, -3:] + 1,
+        lambda x: x[1:, ..., None, 2:4].sum(axis=0),
+        lambda x: x[::-1, 3::-1] - 1,
+        lambda x: x[:4, 3] * 1,
+    ],
+)
+def test_slices_that_end_elsewhere_at_small_sizes_have_graphs_of_their_own(function):
+    for first in ((7, 8), (2, 3)):
+        compiled = mx.jit(function, dynamic=[mx.InputSpec("n", "m")])
+        for shape in (first, (9, 5), (7, 4), (6, 3), (5, 2), (2, 6), (3, 9), (2, 2), (1, 4), (4, 1)):
+            x = data(*shape)
+            try:
+                want = bits(function(x))
+            except IndexError:
+                with pytest.raises(IndexError):
+                    compiled(x)
+            else:
+                assert bits(compiled(x)) == want, shape
+
+
+def test_slices_of_one_axis_that_end_elsewhere():
+    compiled = mx.jit(lambda x: x[-3:][1:] * 2, dynamic=True)
+    for n in (7, 9, 3, 2, 1, 5):
+        assert bits(compiled(data(n))) == bits(data(n)[-3:][1:] * 2), n
+
+
+def test_files_refuse_sizes_at_which_slices_end_elsewhere(tmp_path):
+    class Columns(nn.HybridBlock):
+        def forward(self, x):
+            return x[:, -3:] * 2
+
+    net = Columns()
+    net.hybridize(dynamic=[mx.InputSpec("n", "m")])
+    net(data(4, 7))
+    loaded = mx.graph.load(*net.export(tmp_path / "net"))
+    assert bits(loaded(data(2, 5))) == bits(data(2, 5)[:, -3:] * 2)
+    with pytest.raises(ValueError, match="does not support these sizes"):
+        loaded(data(4, 2))

@@ -45,7 +45,7 @@ impl IndexItem {
     };
 
     /// Number of axes of the array that the entry consumes; 0 for the ellipsis.
-    fn num_axes(&self) -> usize {
+    pub fn num_axes(&self) -> usize {
         match self {
             IndexItem::Int(_) | IndexItem::Slice { .. } | IndexItem::Array { .. } => 1,
             IndexItem::Mask { shape } => shape.len(),

@@ -284,6 +284,9 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     let mut parts = Key::new();
     parts.read(key)?;
     let key = &parts;
+    if mxnet::core::mode::is_tracing() {
+        key.note_bounds(py, slf.get().array(py).shape())?;
+    }
     if key.arrays.is_empty() {
         let by_layout = slf.get().with(py, |x| {
             is_unrecorded(x).then(|| {
@@ -335,6 +338,9 @@ pub fn set(
     let mut parts = Key::new();
     parts.read(key)?;
     let key = &parts;
+    if mxnet::core::mode::is_tracing() {
+        key.note_bounds(py, slf.get().array(py).shape())?;
+    }
     let dtype = slf.get().with(py, Array::dtype);
     let operand = convert::value_for(value, dtype)?;
     slf.get().check_writable(py)?;

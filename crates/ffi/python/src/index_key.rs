@@ -57,6 +57,47 @@ impl Key {
         }
     }
 
+    /// Notes which bounds lie within the axes of an array of this shape: a graph for many sizes is valid where the same ones do.
+    pub fn note_bounds(&self, py: Python<'_>, shape: &[usize]) -> PyResult<()> {
+        let taken: usize = self.items.iter().map(IndexItem::num_axes).sum();
+        let mut axis = 0;
+        for item in &self.items {
+            let length = shape.get(axis).copied().unwrap_or(0);
+            let note = |bound: isize, is_inclusive: bool| -> PyResult<()> {
+                // `None` is read as the smallest or the largest integer, or as 0.
+                let is_open = bound.unsigned_abs() >= isize::MAX as usize;
+                if is_open || bound == 0 && is_inclusive {
+                    return Ok(());
+                }
+                let (name, least, outcome) = match bound {
+                    ..0 => (
+                        "bound ge",
+                        bound.unsigned_abs(),
+                        length >= bound.unsigned_abs(),
+                    ),
+                    _ if is_inclusive => ("bound ge", bound as usize, length >= bound as usize),
+                    _ => ("bound gt", bound as usize, length > bound as usize),
+                };
+                let sizes = py.import("mxnet._sizes")?;
+                sizes.call_method1("note", (name, length, least, outcome))?;
+                Ok(())
+            };
+            match *item {
+                IndexItem::Int(at) => note(at, false)?,
+                IndexItem::Slice { start, stop, step } => {
+                    let goes_up = step.is_none_or(|step| step > 0);
+                    for bound in [start, stop].into_iter().flatten() {
+                        note(bound, goes_up)?;
+                    }
+                }
+                IndexItem::Ellipsis => axis += shape.len().saturating_sub(taken),
+                _ => {}
+            }
+            axis += item.num_axes();
+        }
+        Ok(())
+    }
+
     fn push(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<()> {
         let item = if entry.is_exact_instance_of::<PyInt>() {
             IndexItem::Int(integer(entry)?)

@@ -28,7 +28,8 @@ pub struct Sample<'a> {
 /// A comparison of lengths, or of numbers computed from lengths.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// `lt`, `le`, `gt`, `ge`, `eq`, `ne`, or `seen`: the length was converted to a plain number, whose further use is unknown.
+    /// `lt`, `le`, `gt`, `ge`, `eq`, `ne`, or `seen`: the length was converted to a plain number, whose further use is unknown. `bound ge` and `bound gt`
+    /// compare a length with a bound of a slice: they are conditions where only lengths of arguments decide.
     pub comparison: String,
     /// The left side.
     pub left: f64,
@@ -189,11 +190,20 @@ impl Fitting<'_> {
             return Err(other());
         }
         let mut found: Vec<Condition> = Vec::new();
+        let is_argument = |symbol: &&Symbol| matches!(symbol, Symbol::Argument { .. });
+        let given = vec![Some(2); self.symbols.iter().take_while(is_argument).count()];
         for ((x, y), z) in a.iter().zip(b).zip(c) {
             let all = [x, y, z];
+            let (name, is_bound) = match x.comparison.strip_prefix("bound ") {
+                Some(name) => (name, true),
+                None => (x.comparison.as_str(), false),
+            };
             let is_alike =
                 |other: &&Decision| other.comparison == x.comparison && other.outcome == x.outcome;
             if !all.iter().all(is_alike) {
+                if is_bound {
+                    continue;
+                }
                 return Err(other());
             }
             let (left, right) = (all.map(|x| x.left), all.map(|x| x.right));
@@ -201,7 +211,7 @@ impl Fitting<'_> {
             if is_constant(left) && is_constant(right) || x.comparison != "seen" && left == right {
                 continue;
             }
-            let Some(comparison) = Comparison::from_name(&x.comparison) else {
+            let Some(comparison) = Comparison::from_name(name) else {
                 return Err(
                     "a length is converted to a Python integer: use `x.shape[0]`".to_owned(),
                 );
@@ -211,6 +221,9 @@ impl Fitting<'_> {
                 false => fit_real(side, &self.values),
             };
             let (Some(left), Some(right)) = (side(left), side(right)) else {
+                if is_bound {
+                    continue;
+                }
                 return Err("it compares a number that is not a polynomial of the sizes".to_owned());
             };
             let outcome = x.outcome;
@@ -220,7 +233,11 @@ impl Fitting<'_> {
                 right,
                 outcome,
             };
-            if condition.left != condition.right && !found.contains(&condition) {
+            let is_decided_later = condition.is_met(&given).is_none();
+            if condition.left != condition.right
+                && !found.contains(&condition)
+                && !(is_bound && is_decided_later)
+            {
                 found.push(condition);
             }
         }

@@ -89,7 +89,8 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    fn is_met(&self, sizes: &[Option<i64>]) -> Option<bool> {
+    /// Whether it holds; `None` if a length that it needs is computed.
+    pub(super) fn is_met(&self, sizes: &[Option<i64>]) -> Option<bool> {
         let (left, right) = (self.left.real_at(sizes)?, self.right.real_at(sizes)?);
         Some(self.comparison.holds(left, right) == self.outcome)
     }
