@@ -82,7 +82,6 @@ REMOVED: dict[str, dict[str, str]] = {
         "ndarray": _NUMPY,
         "nd": _NUMPY,
         "onnx": "it is `mx.onnx`",
-        "quantization": '`Block.cast("float16")` or "bfloat16" halves the weights; nothing computes with 8 bits yet',
         "sym": _GRAPHS,
         "symbol": _GRAPHS,
     },
