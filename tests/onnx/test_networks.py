@@ -85,12 +85,12 @@ def test_encoder_with_padding_computes_the_same(tmp_path):
     net = text.BERT(50, 32, 64, 2, 4, 300)
     net.initialize()
     net.hybridize()
-    few = [numbers(2, 5), numbers(2, 5, high=2), mx.np.array([3, 5], dtype="int32")]
+    example = [numbers(2, 5), numbers(2, 5, high=2), mx.np.array([3, 5], dtype="int32")]
     more = [numbers(3, 7), numbers(3, 7, high=2), mx.np.array([3, 5, 7], dtype="int32")]
-    net(*few)
+    net(*example)
     free = [("n", "t"), ("n", "t"), ("n",)]
     onnx_oracle.export(net, tmp_path / "bert.onnx", dynamic=True, dynamic_input_shapes=free)
-    check(net, tmp_path / "bert.onnx", few, more)
+    check(net, tmp_path / "bert.onnx", example, more)
 
 
 def test_encoder_and_decoder_with_relative_positions_compute_the_same(tmp_path):
@@ -131,7 +131,7 @@ def test_lengths_of_the_tagging_example(example, tmp_path):
     net = example("tagging").Tagger(6)
     net.initialize()
     net.hybridize()
-    few = [numbers(2, 5, high=20), mx.np.array([5, 2], dtype="int32")]
-    net(*few)
+    example = [numbers(2, 5, high=20), mx.np.array([5, 2], dtype="int32")]
+    net(*example)
     onnx_oracle.export(net, tmp_path / "tags.onnx", dynamic=True)
-    check(net, tmp_path / "tags.onnx", few, [numbers(3, 5, high=20), mx.np.array([1, 5, 4], dtype="int32")])
+    check(net, tmp_path / "tags.onnx", example, [numbers(3, 5, high=20), mx.np.array([1, 5, 4], dtype="int32")])

@@ -155,7 +155,9 @@ class _Rewriter:
             end = first + _view_numbers(rule, entry["view"])
             if i == number:
                 known = self.dynamic["nodes"][at]["numbers"] if self.dynamic else []
-                return _Operand(entry, rule, [(place - first, x) for place, x in known if first <= place < end])
+                return _Operand(
+                    entry, rule, [(position - first, x) for position, x in known if first <= position < end]
+                )
             first = end
         return _Operand(None)
 
@@ -174,7 +176,7 @@ class _Rewriter:
             if operand.entry is None:
                 continue
             views.append(operand.rule)
-            numbers += [[first + place, x] for place, x in operand.numbers]
+            numbers += [[first + position, x] for position, x in operand.numbers]
             first += _view_numbers(operand.rule, operand.entry["view"])
         self.nodes.append(
             {
