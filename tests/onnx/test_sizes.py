@@ -132,6 +132,24 @@ def test_one_size_says_how_to_get_others(tmp_path):
         mx.onnx.export_model(net, onnx_file_path=tmp_path / "x.onnx", dynamic=True)
 
 
+BACKWARDS = [
+    (lambda x: x[::-1][1:][1:] * 2, (9, 4, 3, 2)),
+    (lambda x: x[-2::-1] + 1, (9, 4, 3, 2)),
+    (lambda x: x[3::-1] + 1, (9, 4)),
+]
+
+
+@pytest.mark.parametrize(("function", "lengths"), BACKWARDS)
+def test_parts_that_run_backwards_may_be_empty(function, lengths, tmp_path):
+    check(function, [data(7)], [[data(n)] for n in lengths], tmp_path)
+
+
+def test_conditions_on_bounds_of_slices_are_in_the_metadata(tmp_path):
+    net, _ = onnx_oracle.traced(lambda x: x[-3:, :4] * 2, [data(7, 5)])
+    model = onnx_oracle.export(net, tmp_path / "x.onnx", dynamic=True, dynamic_input_shapes=[("rows", 5)])
+    assert {x.key: x.value for x in model.metadata_props} == {"conditions": "rows >= 3"}
+
+
 def test_conditions_on_lengths_are_in_the_metadata(tmp_path):
     def limited(x):
         return x * 2 if x.shape[0] * x.shape[1] > 100000 else x + 1

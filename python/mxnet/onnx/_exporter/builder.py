@@ -255,6 +255,16 @@ class Builder:
         chosen = [axis for axis, (n, part) in enumerate(zip(x.shape, parts, strict=True)) if part != (0, n, 1)]
         if not chosen:
             return x
+        inner = [axis for axis in chosen if parts[axis][2] < 0 and parts[axis][0] != x.shape[axis] - 1]
+        if inner:
+            # What steps backwards reach is cut out first: a start of -1, of no elements, would be the last one.
+            regions, parts = [(0, n, 1) for n in x.shape], list(parts)
+            for axis in inner:
+                start, number, step = parts[axis]
+                first = start + (number - 1) * step
+                regions[axis] = (first, start + 1 - first, 1) if number else (0, start + 1, 1)
+                parts[axis] = (regions[axis][1] - 1, number, step)
+            return self.slice(self.slice(x, regions), parts)
         shape = tuple(number for _, number, _ in parts)
         starts, ends, steps = [], [], [parts[axis][2] for axis in chosen]
         for axis in chosen:
