@@ -18,6 +18,10 @@ use crate::{interop, nested_sequence};
 /// NumPy's message for an invalid index.
 const VALID: &str = "only integers, slices (`:`), ellipsis (`...`), `None` and integer or boolean arrays are valid indices";
 
+/// Comparisons of lengths with bounds, for graphs for many sizes.
+const GE: &str = "bound ge";
+const GT: &str = "bound gt";
+
 /// An index expression: its entries, and the arrays in it.
 pub struct Key {
     /// Entries of the expression.
@@ -62,33 +66,54 @@ impl Key {
         let taken: usize = self.items.iter().map(IndexItem::num_axes).sum();
         let mut axis = 0;
         for item in &self.items {
-            let length = shape.get(axis).copied().unwrap_or(0);
-            let note = |bound: isize, is_inclusive: bool| -> PyResult<()> {
-                // `None` is read as the smallest or the largest integer, or as 0.
-                let is_open = bound.unsigned_abs() >= isize::MAX as usize;
-                if is_open || bound == 0 && is_inclusive {
-                    return Ok(());
-                }
-                let (name, least, outcome) = match bound {
-                    ..0 => (
-                        "bound ge",
-                        bound.unsigned_abs(),
-                        length >= bound.unsigned_abs(),
-                    ),
-                    _ if is_inclusive => ("bound ge", bound as usize, length >= bound as usize),
-                    _ => ("bound gt", bound as usize, length > bound as usize),
+            let length = shape.get(axis).copied().unwrap_or(0) as isize;
+            let note = |name: &str, left: isize, right: isize| -> PyResult<()> {
+                let outcome = if name == GE {
+                    left >= right
+                } else {
+                    left > right
                 };
                 let sizes = py.import("mxnet._sizes")?;
-                sizes.call_method1("note", (name, length, least, outcome))?;
+                sizes.call_method1("note", (name, left, right, outcome))?;
                 Ok(())
             };
             match *item {
-                IndexItem::Int(at) => note(at, false)?,
+                IndexItem::Int(at) if at < 0 => note(GE, length, at.saturating_neg())?,
+                IndexItem::Int(at) => note(GT, length, at)?,
                 IndexItem::Slice { start, stop, step } => {
                     let goes_up = step.is_none_or(|step| step > 0);
-                    for bound in [start, stop].into_iter().flatten() {
-                        note(bound, goes_up)?;
+                    // `None` is read as the smallest or the largest integer, or as 0.
+                    let is_open = |bound: isize| bound.unsigned_abs() >= isize::MAX as usize;
+                    let bounds = [start.unwrap_or(0), stop.unwrap_or(isize::MAX)];
+                    for bound in bounds {
+                        match bound {
+                            _ if is_open(bound) || bound == 0 && goes_up => {}
+                            ..0 => note(GE, length, -bound)?,
+                            _ => note(if goes_up { GE } else { GT }, length, bound)?,
+                        }
                     }
+                    if bounds
+                        .iter()
+                        .all(|&bound| is_open(bound) || bound == 0 && goes_up)
+                    {
+                        axis += 1;
+                        continue;
+                    }
+                    let (lowest, highest) = if goes_up {
+                        (0, length)
+                    } else {
+                        (-1, length - 1)
+                    };
+                    let [start, stop] = bounds.map(|bound| match bound {
+                        ..0 => length.saturating_add(bound).max(lowest),
+                        _ => bound.min(highest),
+                    });
+                    let (least, most) = if goes_up {
+                        (start, stop)
+                    } else {
+                        (stop, start)
+                    };
+                    note(GE, most, least)?;
                 }
                 IndexItem::Ellipsis => axis += shape.len().saturating_sub(taken),
                 _ => {}

@@ -200,14 +200,16 @@ impl Fitting<'_> {
             };
             let is_alike =
                 |other: &&Decision| other.comparison == x.comparison && other.outcome == x.outcome;
-            if !all.iter().all(is_alike) {
-                if is_bound {
-                    continue;
-                }
+            let alike = all.iter().all(is_alike);
+            if !alike && !is_bound {
                 return Err(other());
             }
             let (left, right) = (all.map(|x| x.left), all.map(|x| x.right));
             let is_constant = |side: Three<f64>| side[0] == side[1] && side[1] == side[2];
+            let gap = [0, 1, 2].map(|i| left[i] - right[i]);
+            if is_bound && alike && is_constant(gap) {
+                continue;
+            }
             if is_constant(left) && is_constant(right) || x.comparison != "seen" && left == right {
                 continue;
             }
@@ -234,6 +236,9 @@ impl Fitting<'_> {
                 outcome,
             };
             let is_decided_later = condition.is_met(&given).is_none();
+            if !alike && !is_decided_later {
+                return Err(other());
+            }
             if condition.left != condition.right
                 && !found.contains(&condition)
                 && !(is_bound && is_decided_later)
