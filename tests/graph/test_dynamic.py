@@ -360,6 +360,15 @@ def test_slices_of_one_axis_that_end_elsewhere():
         assert bits(compiled(data(n))) == bits(data(n)[-3:][1:] * 2), n
 
 
+def test_arrays_with_one_column_may_have_another_order_in_memory():
+    def turned(x):
+        return np.concatenate([x.T, x.T])[::-1] * 1
+
+    compiled = mx.jit(turned, dynamic=[mx.InputSpec("n", "m")])
+    for shape in ((6, 7), (8, 1), (1, 5), (1, 1), (3, 1), (4, 2)):
+        assert bits(compiled(data(*shape))) == bits(turned(data(*shape))), shape
+
+
 def test_files_refuse_sizes_at_which_slices_end_elsewhere(tmp_path):
     class Columns(nn.HybridBlock):
         def forward(self, x):

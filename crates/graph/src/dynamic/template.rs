@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use mxnet_core::mode::Scope;
 use mxnet_core::{Array, Call, Cpu, Known, Result, eager};
-use mxnet_tensor::{DType, Tensor};
+use mxnet_tensor::{DType, Layout, Tensor};
 use smallvec::SmallVec;
 
 use super::number::{Number, Polynomial};
@@ -270,6 +270,9 @@ impl Template {
             let definition = |buffer: BufferId| definitions.get(&buffer).cloned();
             let view = self.view(view, holes, &instance.sizes, &definition)?;
             instance.check(&view)?;
+            for rule in &holes.views {
+                instance.check_order(&view, *rule)?;
+            }
             instance.graph.outputs.push(view);
         }
         self.check_conditions(&instance.sizes)?;
@@ -348,6 +351,22 @@ impl Instance<'_> {
         }
     }
 
+    /// Refuses a view with strides of its own if its buffer has the axes in another order in memory than in the trace: an array with an axis of length
+    /// 1 may have.
+    fn check_order(&self, view: &View, rule: ViewRule) -> Result<()> {
+        if !matches!(rule, ViewRule::Strided | ViewRule::Contiguous) {
+            return Ok(());
+        }
+        let mut made = self.template.graph.nodes.iter().flat_map(|x| &x.outputs);
+        let traced = made.find(|traced| traced.buffer == view.buffer);
+        match (traced, self.definitions.get(&view.buffer)) {
+            (Some(traced), Some(found)) if !is_ordered_as(&traced.layout, &found.layout) => Err(
+                wrong_size("an array has its axes in another order in memory"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
     fn add_input(&mut self, i: usize) -> Result<()> {
         if std::mem::replace(&mut self.has_input[i], true) {
             return Ok(());
@@ -404,8 +423,9 @@ impl Instance<'_> {
         let mut node = filled(&holes.numbers, &self.sizes, |f| {
             walk::node(traced, rules, &definition, f)
         })?;
-        for view in node.inputs.iter().filter_map(Operand::view) {
+        for (view, rule) in node.inputs.iter().filter_map(Operand::view).zip(rules) {
             self.check(view)?;
+            self.check_order(view, *rule)?;
         }
         for version in &node.versions {
             let len_bytes = self.graph.buffer(version.old).len_bytes;
@@ -496,6 +516,21 @@ impl Instance<'_> {
             dtype: node.dtype,
         })
     }
+}
+
+/// Whether the axes of two layouts that are longer than 1 in both have the same order in memory.
+fn is_ordered_as(a: &Layout, b: &Layout) -> bool {
+    let is_long = |i: &usize| a.shape()[*i] > 1 && b.shape()[*i] > 1;
+    let axes: SmallVec<[usize; 8]> = (0..a.ndim().min(b.ndim())).filter(is_long).collect();
+    let order = |x: &Layout, i: usize, j: usize| {
+        let strides = x.strides();
+        strides[i].unsigned_abs().cmp(&strides[j].unsigned_abs())
+    };
+    let mut pairs = axes
+        .iter()
+        .enumerate()
+        .flat_map(|(k, &i)| axes[k + 1..].iter().map(move |&j| (i, j)));
+    pairs.all(|(i, j)| order(a, i, j) == order(b, i, j))
 }
 
 /// Whether the shape of a node's result depends on values.
