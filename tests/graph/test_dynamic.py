@@ -1,5 +1,6 @@
 """One graph for arrays of any size: the bits of the function at every size, forward and backward, and from files."""
 
+import random
 import re
 
 import numpy
@@ -367,6 +368,48 @@ def test_arrays_with_one_column_may_have_another_order_in_memory():
     compiled = mx.jit(turned, dynamic=[mx.InputSpec("n", "m")])
     for shape in ((6, 7), (8, 1), (1, 5), (1, 1), (3, 1), (4, 2)):
         assert bits(compiled(data(*shape))) == bits(turned(data(*shape))), shape
+
+
+def random_views(rng):
+    """A chain of slices, transposes, arithmetic and copies."""
+
+    def key():
+        if rng.random() < 0.15:
+            return rng.randint(-4, 4)
+        bounds = [rng.choice([None, None, None, *range(-5, 6)]) for _ in range(2)]
+        return slice(*bounds, rng.choice([None, None, 1, 2, -1, -2, 3]))
+
+    steps = {
+        "key": lambda x, keys: x[keys[: x.ndim]] if x.ndim else x,
+        "turn": lambda x, _: x.T,
+        "add": lambda x, _: x * 2 + 1,
+        "reverse": lambda x, _: x[::-1] if x.ndim else x,
+        "join": lambda x, _: np.concatenate([x, x]) if x.ndim else x,
+    }
+    chosen = rng.choices(list(steps), [13, 2, 2, 1, 2], k=rng.randint(1, 4))
+    chain = [(name, tuple(key() for _ in range(rng.randint(1, 2)))) for name in chosen]
+
+    def function(x):
+        for name, keys in chain:
+            x = steps[name](x, keys)
+        return x * 1
+
+    return function, chain
+
+
+def test_random_views_have_the_bits_of_the_function_at_every_size():
+    rng = random.Random(5)
+    for _ in range(200):
+        function, chain = random_views(rng)
+        compiled = mx.jit(function, dynamic=[mx.InputSpec("n", "m")])
+        for shape in ((6, 7), *((rng.randint(0, 9), rng.randint(0, 9)) for _ in range(6))):
+            try:
+                want = bits(function(data(*shape)))
+            except IndexError:
+                with pytest.raises(IndexError):
+                    compiled(data(*shape))
+            else:
+                assert bits(compiled(data(*shape))) == want, (chain, shape)
 
 
 def test_files_refuse_sizes_at_which_slices_end_elsewhere(tmp_path):

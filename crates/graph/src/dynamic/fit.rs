@@ -223,9 +223,6 @@ impl Fitting<'_> {
                 false => fit_real(side, &self.values),
             };
             let (Some(left), Some(right)) = (side(left), side(right)) else {
-                if is_bound {
-                    continue;
-                }
                 return Err("it compares a number that is not a polynomial of the sizes".to_owned());
             };
             let outcome = x.outcome;
