@@ -76,7 +76,7 @@ def test_an_array_without_axes_is_refused():
 
 
 class Made:
-    """What the stand-in of pyarrow makes: it remembers what it was made of."""
+    """A result of the stand-in for pyarrow; `source` is the argument."""
 
     def __init__(self, source):
         self.source, self.type = source, None

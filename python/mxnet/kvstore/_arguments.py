@@ -147,7 +147,7 @@ def sorted_rows(key: Key, row_ids: Any, num_rows: int) -> ndarray:
 
 
 def assign_rows(out: row_sparse_array, value: row_sparse_array) -> None:
-    """Give a row-sparse array, which stays on its device, the rows of another.
+    """Replace the rows of a row-sparse array, on its device, by those of another.
 
     Parameters
     ----------

@@ -274,7 +274,7 @@ class Processes:
         error = getattr(sys, "last_value", None)
         cause = "" if error is None else f"{type(error).__name__}: {error}"
         if self._is_busy:
-            # The others are inside of the operation and cannot be told otherwise.
+            # The other ranks wait in MPI and read no message, so they are ended.
             print(f"kvstore: rank {self.rank} was interrupted in an operation and ends all ranks", file=sys.stderr)
             sys.stdout.flush()
             sys.stderr.flush()

@@ -20,8 +20,8 @@ thread_local! {
     static HAS_SLAB: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Bytes that the products of all threads have reserved. In a child of a fork, what other threads had reserved stays in it, so that more memory than
-/// necessary is asked for.
+/// Bytes that the products of all threads have reserved. After a fork the child still counts what the other threads of its parent had reserved, so it
+/// requires more free memory than it needs.
 static RESERVED: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory of a product, reserved until this is dropped.

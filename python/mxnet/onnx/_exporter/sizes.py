@@ -71,7 +71,7 @@ class _Merged:
     def __init__(self, builders: Sequence[Builder]) -> None:
         self._builders = builders
         self._first = builders[0]
-        # Lengths that expressions are made of, with the value of int64 and one element that holds each.
+        # Variables of the expressions: a length at each size, with the name and the axis of the value that has it.
         self._variables: list[tuple[Lengths, tuple[str, int]]] = []
         self._computed: dict[Lengths, Value] = {}
         self._not_found: set[Lengths] = set()

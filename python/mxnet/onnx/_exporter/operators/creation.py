@@ -1,4 +1,4 @@
-"""Arrays that are made of numbers. Most are computed at export; these are for sizes that are not known then."""
+"""Creation of arrays: constants, ranges, patterns. Where sizes are known at export, the model has the elements."""
 
 from __future__ import annotations
 
